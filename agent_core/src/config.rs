@@ -1,0 +1,145 @@
+//! The configuration as typed data. Reading and writing its file is the command line's work.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use crate::approval::Mode;
+use crate::provider::ModelRef;
+
+/// All of it. Unknown keys are an error.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// The model of new sessions.
+    pub model: ModelRef,
+    /// Model services, by the name that model names begin with.
+    pub providers: BTreeMap<String, ProviderConfig>,
+    /// How the agent works.
+    pub agent: AgentConfig,
+    /// What is asked and for how long.
+    pub approvals: ApprovalConfig,
+    /// How commands run.
+    pub terminal: TerminalConfig,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            model: ModelRef::offline(),
+            providers: BTreeMap::new(),
+            agent: AgentConfig::default(),
+            approvals: ApprovalConfig::default(),
+            terminal: TerminalConfig::default(),
+        }
+    }
+}
+
+/// A model service.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ProviderConfig {
+    /// Its dialect; well-known names have a default.
+    pub api: Option<Api>,
+    /// Where it is; well-known names have a default. For `script`: the path of the script.
+    pub base_url: Option<String>,
+    /// The environment variable (or the line of `.env`) that holds its key.
+    pub api_key_env: Option<String>,
+    /// Headers sent with each request.
+    pub headers: BTreeMap<String, String>,
+    /// What it serves; empty: asked from the service where someone wants to know.
+    pub models: Vec<ModelConfig>,
+}
+
+/// A dialect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Api {
+    /// OpenAI Chat Completions and the many servers that speak it.
+    OpenaiChat,
+    /// The built-in model that needs no key and no network.
+    Offline,
+    /// Plays a file of replies.
+    Script,
+}
+
+impl Api {
+    /// Its name in the configuration.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::OpenaiChat => "openai-chat",
+            Self::Offline => "offline",
+            Self::Script => "script",
+        }
+    }
+}
+
+/// What the user says of a model.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ModelConfig {
+    /// The service's name for it.
+    pub id: String,
+    /// Tokens its context holds.
+    #[serde(default)]
+    pub context_window: Option<u64>,
+    /// Tokens a reply may have.
+    #[serde(default)]
+    pub max_output: Option<u64>,
+    /// It takes pictures.
+    #[serde(default)]
+    pub images: bool,
+    /// It calls tools.
+    #[serde(default = "yes")]
+    pub tools: bool,
+}
+
+/// How the agent works.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct AgentConfig {
+    /// The mode of new sessions.
+    pub mode: Mode,
+    /// Model calls a turn.
+    pub max_steps: u32,
+    /// Tools that no session has.
+    pub disabled_tools: Vec<String>,
+}
+
+impl Default for AgentConfig {
+    fn default() -> Self {
+        Self {
+            mode: Mode::Default,
+            max_steps: 90,
+            disabled_tools: Vec::new(),
+        }
+    }
+}
+
+/// What is asked and for how long.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ApprovalConfig {
+    /// Seconds a question waits for its answer; 0: as long as the client is connected.
+    pub timeout_s: u64,
+    /// Commands that are never run: a program's name and, after it, words with `*` for any text.
+    pub deny: Vec<String>,
+}
+
+/// How commands run.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TerminalConfig {
+    /// Seconds a command may take unless the call says otherwise.
+    pub timeout_s: u64,
+}
+
+impl Default for TerminalConfig {
+    fn default() -> Self {
+        Self { timeout_s: 180 }
+    }
+}
+
+fn yes() -> bool {
+    true
+}

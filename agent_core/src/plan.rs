@@ -1,0 +1,92 @@
+//! What a tool call will do, computed once: policy reads it, the question shows it, and it is what then runs.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::change::FileChange;
+
+/// What a call will do.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "plan", rename_all = "snake_case")]
+pub enum Plan {
+    /// Touches nothing outside the session: a to-do list, the list of its own processes.
+    Inward,
+    /// Reads files or folders.
+    Read {
+        /// Which.
+        places: Vec<Place>,
+    },
+    /// Changes files.
+    Change {
+        /// Each file once.
+        changes: Vec<FileChange>,
+    },
+    /// Runs a command.
+    Command(CommandPlan),
+    /// Writes to the input of a command that runs already.
+    Input {
+        /// The process, by the session's name for it.
+        process: String,
+        /// The command it was started with.
+        command: String,
+        /// What will be written.
+        text: String,
+    },
+}
+
+/// A file or folder as it was named, and where that really is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// As it was named, made absolute: what people and editors are shown.
+    pub path: PathBuf,
+    /// With all symbolic links of its existing part resolved: what policy judges.
+    pub real: PathBuf,
+}
+
+/// A place in a file that an editor can show.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Location {
+    /// The file, absolute.
+    pub path: PathBuf,
+    /// The line, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+}
+
+/// A command that will run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CommandPlan {
+    /// The whole text that the shell gets.
+    pub command: String,
+    /// The folder it starts in.
+    pub cwd: Place,
+    /// It goes on while the turn does.
+    #[serde(default)]
+    pub background: bool,
+    /// What could be read from its text.
+    pub facts: CommandFacts,
+}
+
+/// What could be read from a command's text. It decides whether to ask; it is no boundary.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CommandFacts {
+    /// Provably one of the commands that only read, and only inside the roots.
+    #[serde(default)]
+    pub read_only: bool,
+    /// The one plain command it consists of, if it does and a standing grant may cover it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exact: Option<ExactCommand>,
+    /// The reason it is never run, in any mode.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forbidden: Option<String>,
+}
+
+/// A command as a grant covers it: this program with exactly these arguments.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExactCommand {
+    /// The program's file.
+    pub program: PathBuf,
+    /// All its arguments.
+    pub args: Vec<String>,
+}

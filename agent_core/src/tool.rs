@@ -1,0 +1,82 @@
+//! The port to a tool: what it is, what it would do, and doing it.
+//!
+//! A call is planned first and run later, with a question to the user in between where policy wants one. What was
+//! computed for the plan travels inside [`Planned::action`], so that what was shown is what runs.
+
+use serde_json::Value;
+
+use crate::cancel::Cancel;
+use crate::event::{PlanEntry, Progress, ToolKind, ToolOutput};
+use crate::plan::{Location, Plan};
+use crate::provider::ToolSpec;
+
+/// Something a model can call. One value serves one session.
+pub trait Tool: Send + Sync {
+    /// The tool as a model sees it.
+    fn spec(&self) -> &ToolSpec;
+
+    /// What sort of thing it does.
+    fn kind(&self) -> ToolKind;
+
+    /// One line for a person about this call, under 200 characters. Any JSON may come, and no fault may follow.
+    fn title(&self, input: &Value) -> String;
+
+    /// Whether this call surely changes nothing, so that it may run beside others. Decided from the arguments alone.
+    fn only_reads(&self, input: &Value) -> bool;
+
+    /// Works out what the call would do, without doing it.
+    ///
+    /// # Errors
+    /// Arguments that make no sense, or a world in which the call can't be done; told to the model as the result.
+    fn plan(&self, input: &Value) -> Result<Planned, ToolError>;
+}
+
+/// A call that is ready to run.
+pub struct Planned {
+    /// What it will do.
+    pub plan: Plan,
+    /// The files it touches, for an editor to follow.
+    pub locations: Vec<Location>,
+    /// Does it. If the world has changed since the plan was made, it fails and says so.
+    pub action: Action,
+}
+
+/// The second half of a planned call.
+pub type Action = Box<dyn FnOnce(&Run<'_>) -> Result<ToolOutput, ToolError> + Send>;
+
+/// What a running call has at hand.
+pub struct Run<'a> {
+    /// Ends everything the call waits for; after it has been set the call has 2 s to return.
+    pub cancel: &'a Cancel,
+    /// Tells what is new. Cheap, never blocks; the caller limits the rate.
+    pub report: &'a dyn Fn(Report),
+}
+
+/// What a running call tells.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Report {
+    /// How far its output has come.
+    Progress(Progress),
+    /// The session's to-do list is now this.
+    Todo(Vec<PlanEntry>),
+}
+
+/// Why a call did not do what it should. The model reads it, so it says what to do next.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{message}")]
+pub struct ToolError {
+    /// What was tried, with what value, why it failed, what to do next.
+    pub message: String,
+    /// What came all the same: the output of a command that failed.
+    pub output: Option<ToolOutput>,
+}
+
+impl ToolError {
+    /// An error without any output.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            output: None,
+        }
+    }
+}

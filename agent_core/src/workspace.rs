@@ -1,0 +1,72 @@
+//! The port to a session's place in the world: its tools, its surroundings, and the files a prompt mentions.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::config::Config;
+use crate::content::Content;
+use crate::id::SessionId;
+use crate::tool::Tool;
+
+/// Opens workspaces.
+pub trait Workspaces: Send + Sync {
+    /// The workspace of a session. Dropping the last handle ends what still runs in it.
+    fn open(&self, scope: Scope, config: &Config) -> Arc<dyn Workspace>;
+}
+
+/// One session's place in the world.
+pub trait Workspace: Send + Sync {
+    /// Its tools, in a stable order.
+    fn tools(&self) -> &[Arc<dyn Tool>];
+
+    /// What the system prompt tells of it. Bounded in time and size.
+    fn surroundings(&self) -> Surroundings;
+
+    /// What a mention in the user's prompt puts in beside the mention itself: a file's text (with its `#L` range), a
+    /// folder's listing, a picture, or a sentence that says why it was not put in. Never empty.
+    fn mention(&self, uri: &str) -> Vec<Content>;
+}
+
+/// Where a session works.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scope {
+    /// The session.
+    pub session: SessionId,
+    /// Its folder, absolute.
+    pub cwd: PathBuf,
+    /// Further folders it works in, absolute.
+    pub extra_roots: Vec<PathBuf>,
+}
+
+impl Scope {
+    /// All folders the session works in, its own first.
+    pub fn roots(&self) -> impl Iterator<Item = &PathBuf> {
+        std::iter::once(&self.cwd).chain(&self.extra_roots)
+    }
+}
+
+/// What the system prompt tells of a session's place.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Surroundings {
+    /// The operating system and its version.
+    pub os: String,
+    /// The shell that commands run in.
+    pub shell: String,
+    /// Today's date, `2026-11-30`.
+    pub date: String,
+    /// The state of the folder's git repository, in words; none outside of one.
+    pub git: Option<String>,
+    /// The user's own rules for all their work.
+    pub user_rules: Option<Rules>,
+    /// The project's rules, from the root down to the session's folder.
+    pub project_rules: Vec<Rules>,
+}
+
+/// A file of rules.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rules {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Its text, cut with a note if it is long.
+    pub text: String,
+}
