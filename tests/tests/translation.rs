@@ -712,9 +712,13 @@ fn a_session_is_answered_with_its_modes_and_options() {
     );
     assert_eq!(options[1]["currentValue"], "offline/offline");
     assert_eq!(options[1]["options"][1]["value"], "local/a/b");
-    let loaded = valid("LoadSessionResponse", view::loaded(&view));
-    assert_eq!(loaded["modes"], created["modes"]);
-    assert_eq!(valid("ResumeSessionResponse", view::resumed(&view)), loaded);
+    for kind in ["LoadSessionResponse", "ResumeSessionResponse"] {
+        let opened = valid(kind, view::opened(&view));
+        assert_eq!(
+            (&opened["modes"], &opened["configOptions"]),
+            (&created["modes"], options)
+        );
+    }
     assert_eq!(
         &valid("SetSessionConfigOptionResponse", view::option_set(&view))["configOptions"],
         options
@@ -803,6 +807,7 @@ fn the_greeting_advertises_what_is_served_and_nothing_else() {
         };
         let greeting = valid("InitializeResponse", settings.greeting(&client));
         let capabilities = &greeting["agentCapabilities"];
+        assert_eq!(greeting["protocolVersion"], 1);
         assert_eq!(capabilities["loadSession"], true);
         assert_eq!(
             capabilities["promptCapabilities"],

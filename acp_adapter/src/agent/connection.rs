@@ -1,16 +1,16 @@
 //! One client's connection: what each line, and each thing that leaves the core, leads to. Does no input or output and
 //! never waits.
 
+mod deliver;
+
 use agent_client_protocol_schema::v1::{
-    AuthenticateResponse, CancelNotification, CancelRequestNotification, CloseSessionResponse, Error, PromptResponse,
-    RequestId, RequestPermissionOutcome, RequestPermissionResponse, SessionNotification, SessionUpdate,
-    SetSessionModeResponse,
+    AuthenticateResponse, CancelNotification, CancelRequestNotification, Error, RequestId, RequestPermissionOutcome,
+    RequestPermissionResponse, SessionNotification, SessionUpdate,
 };
 use agent_core::approval::{OptionKind, UserAnswer};
 use agent_core::content::Content;
-use agent_core::event::Envelope;
 use agent_core::id::{SessionId, TurnId};
-use agent_core::outward::{Answer, CallError, CallId, Outward, Parcel, SessionView};
+use agent_core::outward::CallError;
 use agent_core::runtime::Runtime;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -18,11 +18,11 @@ use serde_json::{Value, json};
 use super::call::Call;
 use super::envelope::{self, Incoming};
 use super::framer::Line;
-use super::handshake::{Client, Gate, Settings};
+use super::handshake::{Client, Gate};
 use super::notes::Notes;
 use super::outbox::Outbox;
 use super::pending::{Asked, Cancelled, Inbound, Outbound};
-use super::to_acp::{self, Effect, view};
+use super::settings::Settings;
 use super::{fault, params};
 
 /// All the state of a connection.
@@ -56,19 +56,8 @@ impl Connection {
             Ok(Some(Incoming::Request { id, method, params })) => self.request(id, &method, params),
             Ok(Some(Incoming::Notification { method, params })) => self.notification(&method, params),
             Ok(Some(Incoming::Response { id, result })) => self.response(&id, result),
-            Err(refused) => self.refuse(&refused.id, &refused.error),
+            Err(refused) => self.refuse(&refused.id, &refused.error()),
         }
-    }
-
-    /// Something from the core. It keeps its room there until what it led to is written.
-    pub(crate) fn parcel(&mut self, mut parcel: Parcel) {
-        match parcel.take() {
-            Some(Outward::Live(envelope)) => self.live(envelope),
-            Some(Outward::Replay(envelope)) => self.replay(envelope),
-            Some(Outward::Answer { call, result }) => self.answer(call, result),
-            None => {}
-        }
-        self.outbox.keep(parcel);
     }
 
     /// Cancels every turn that a prompt waits for: the client is gone.
@@ -91,8 +80,6 @@ impl Connection {
     fn client(&self) -> Client {
         self.gate.client()
     }
-
-    // What the client sends.
 
     fn request(&mut self, id: RequestId, method: &str, params: Value) {
         tracing::debug!(%id, method, trace = traceparent(&params), "request");
@@ -223,138 +210,6 @@ impl Connection {
         }
     }
 
-    // What the core sends.
-
-    fn live(&mut self, envelope: Envelope) {
-        let (session, turn) = (envelope.session.clone(), envelope.turn);
-        for note in self.notes.before(&session, &envelope.event) {
-            self.update(&session, note);
-        }
-        for effect in to_acp::live(envelope, &self.client()) {
-            self.effect(&session, turn, effect);
-        }
-    }
-
-    fn replay(&mut self, envelope: Envelope) {
-        // A load that has been cancelled has been answered, and nothing may follow for it.
-        if !self.inbound.wants_replay(&envelope.session) {
-            return;
-        }
-        let (session, turn) = (envelope.session.clone(), envelope.turn);
-        for effect in to_acp::replay(envelope) {
-            self.effect(&session, turn, effect);
-        }
-    }
-
-    fn effect(&mut self, session: &SessionId, turn: Option<TurnId>, effect: Effect) {
-        match effect {
-            Effect::Update(update) => self.update(session, update),
-            Effect::Note(note) => {
-                if let Some(note) = self.notes.place(session, note) {
-                    self.update(session, note);
-                }
-            }
-            Effect::Ask { approval, request } => {
-                let id = self.outbound.ask(session.clone(), turn, approval);
-                self.outbox
-                    .line(envelope::request(&id, "session/request_permission", request));
-            }
-            Effect::Decided(approval) => {
-                if let Some(id) = self.outbound.decided(&approval) {
-                    self.take_back(id);
-                }
-            }
-            Effect::EndTurn(end) => self.end_turn(session, turn, end),
-        }
-    }
-
-    fn end_turn(
-        &mut self,
-        session: &SessionId,
-        turn: Option<TurnId>,
-        end: Result<agent_client_protocol_schema::v1::StopReason, Error>,
-    ) {
-        let Some(id) = turn.and_then(|turn| self.inbound.take_turn(session, turn)) else {
-            return tracing::warn!(%session, ?turn, "a turn has ended that no prompt waits for");
-        };
-        self.withdraw(session, turn);
-        match end {
-            Ok(stop) => self.respond(&id, PromptResponse::new(stop)),
-            Err(error) => self.refuse(&id, &error),
-        }
-    }
-
-    fn answer(&mut self, call: CallId, result: Result<Answer, CallError>) {
-        let (id, asked) = self.inbound.take_call(call).unzip();
-        match (id.flatten(), asked, result) {
-            (Some(id), Some(asked), Ok(answer)) => self.answered(&id, &asked, &answer),
-            (Some(id), Some(asked), Err(error)) => self.refuse(&id, &self.fault(&error, option_field(&asked))),
-            (_, _, Ok(answer)) => self.unheard(answer),
-            (_, _, Err(error)) => tracing::debug!(%error, "a call has failed that nobody waits for"),
-        }
-    }
-
-    fn answered(&mut self, id: &RequestId, asked: &Asked, answer: &Answer) {
-        match answer {
-            Answer::Created(view) => {
-                self.respond(id, view::created(view));
-                self.announce(view, asked);
-            }
-            Answer::Opened(view) => {
-                match asked {
-                    Asked::Load { .. } => self.respond(id, view::loaded(view)),
-                    Asked::New { .. }
-                    | Asked::Resume { .. }
-                    | Asked::List
-                    | Asked::Close
-                    | Asked::SetMode
-                    | Asked::SetOption => self.respond(id, view::resumed(view)),
-                }
-                self.announce(view, asked);
-            }
-            Answer::Listed(page) => self.respond(id, view::listed(page)),
-            Answer::Closed => self.respond(id, CloseSessionResponse::new()),
-            Answer::OptionSet(view) if *asked == Asked::SetMode => {
-                self.respond(id, SetSessionModeResponse::new());
-                self.update(&view.id, view::options_changed(view));
-            }
-            Answer::OptionSet(view) => self.respond(id, view::option_set(view)),
-        }
-    }
-
-    /// A result whose request was cancelled, or that the core gives of itself.
-    fn unheard(&mut self, answer: Answer) {
-        match answer {
-            // Nobody knows this session's id, so that nobody could close it.
-            Answer::Created(view) => {
-                self.runtime.close(view.id);
-            }
-            Answer::OptionSet(view) => self.update(&view.id, view::options_changed(&view)),
-            Answer::Opened(_) | Answer::Listed(_) | Answer::Closed => {}
-        }
-    }
-
-    /// What follows the answer that opens a session.
-    fn announce(&mut self, view: &SessionView, asked: &Asked) {
-        for update in view::announced(view) {
-            self.update(&view.id, update);
-        }
-        let servers = match asked {
-            Asked::New { mcp_servers } | Asked::Load { mcp_servers, .. } | Asked::Resume { mcp_servers } => {
-                *mcp_servers
-            }
-            Asked::List | Asked::Close | Asked::SetMode | Asked::SetOption => 0,
-        };
-        if servers > 0 {
-            let detail = format!("{servers} of this session's servers were not started; its other tools work");
-            for effect in to_acp::warning("MCP servers are not served yet", &detail, &self.client()) {
-                self.effect(&view.id, None, effect);
-            }
-        }
-    }
-
-    // What goes to the client.
-
     fn fault(&self, error: &CallError, option_field: &str) -> Error {
         let methods = self.settings.auth_methods(&self.client());
         fault::of_call(error, option_field, &json!(methods))
@@ -372,19 +227,6 @@ impl Connection {
     fn refuse(&mut self, id: &RequestId, error: &Error) {
         tracing::debug!(%id, code = i32::from(error.code), message = error.message, "error answer");
         self.outbox.line(envelope::error(id, error));
-    }
-}
-
-/// What the request calls an option's value.
-fn option_field(asked: &Asked) -> &'static str {
-    match asked {
-        Asked::SetMode => "modeId",
-        Asked::SetOption
-        | Asked::New { .. }
-        | Asked::Load { .. }
-        | Asked::Resume { .. }
-        | Asked::List
-        | Asked::Close => "value",
     }
 }
 

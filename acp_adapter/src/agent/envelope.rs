@@ -22,12 +22,20 @@ pub(crate) enum Incoming {
     Response { id: RequestId, result: Option<Value> },
 }
 
-/// A line that is no message: the error it is answered with.
+/// A line that is no message.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Refused {
     /// The request's id where it could be read, else null.
     pub(crate) id: RequestId,
-    pub(crate) error: Error,
+    code: i32,
+    problem: &'static str,
+}
+
+impl Refused {
+    /// The error it is answered with.
+    pub(crate) fn error(&self) -> Error {
+        Error::new(self.code, self.problem)
+    }
 }
 
 /// Reads a line; none for a blank one.
@@ -58,7 +66,7 @@ fn sort(mut message: Map<String, Value>) -> Result<Incoming, Refused> {
         Some(Some(id)) => Some(id),
         Some(None) => return Err(refused(RequestId::Null, "`id` is a string, an integer or null")),
     };
-    let refuse = |problem: &str| refused(id.clone().unwrap_or(RequestId::Null), problem);
+    let refuse = |problem: &'static str| refused(id.clone().unwrap_or(RequestId::Null), problem);
     if message.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
         return Err(refuse("`jsonrpc` must be \"2.0\""));
     }
@@ -84,17 +92,16 @@ fn read_id(id: Value) -> Option<RequestId> {
     }
 }
 
-fn refused(id: RequestId, problem: &str) -> Refused {
-    Refused {
-        id,
-        error: fault::invalid_request(problem),
-    }
+fn refused(id: RequestId, problem: &'static str) -> Refused {
+    let code = fault::INVALID_REQUEST;
+    Refused { id, code, problem }
 }
 
-fn unreadable(problem: &str) -> Refused {
+fn unreadable(problem: &'static str) -> Refused {
     Refused {
         id: RequestId::Null,
-        error: Error::new(fault::PARSE, problem),
+        code: fault::PARSE,
+        problem,
     }
 }
 
@@ -163,7 +170,7 @@ mod tests {
     #[track_caller]
     fn refuses(line: Line, code: i32, id: RequestId) {
         let refused = read(line).unwrap_err();
-        assert_eq!((i32::from(refused.error.code), refused.id), (code, id));
+        assert_eq!((i32::from(refused.error().code), refused.id), (code, id));
     }
 
     #[test]

@@ -1,42 +1,15 @@
-//! What a connection settles at its beginning: the version, what the client can show, and how one signs in.
+//! What a connection settles at its beginning: what the client can show, and which requests may come.
 
-use std::collections::HashMap;
-use std::sync::Arc;
-
-use agent_client_protocol_schema::ProtocolVersion;
-use agent_client_protocol_schema::v1::{
-    AgentCapabilities, AuthMethod, AuthMethodAgent, AuthMethodTerminal, Error, Implementation, InitializeRequest,
-    InitializeResponse, Meta, PromptCapabilities, SessionAdditionalDirectoriesCapabilities, SessionCapabilities,
-    SessionCloseCapabilities, SessionListCapabilities, SessionResumeCapabilities,
-};
-use agent_core::setup::{Setup, SetupError};
+use agent_client_protocol_schema::v1::{Error, InitializeRequest, Meta};
 use serde_json::{Map, Value, json};
 
 use super::{fault, params};
 
-/// The id of the sign-in method that runs this program in a terminal.
-pub(crate) const SETUP_METHOD: &str = "talaria-setup";
-const TERMINAL_AUTH: &str = "terminal-auth";
-
-/// What the adapter is told about the program it is part of.
-#[derive(Clone)]
-pub struct Settings {
-    /// The agent's name, as clients show it.
-    pub name: String,
-    /// Its version.
-    pub version: String,
-    /// The name of the configured model's provider; none where the configuration can't be read.
-    pub provider: Option<String>,
-    /// The arguments that turn this program's command line into its interactive set-up.
-    pub setup_args: Vec<String>,
-    /// The command line that this program was started with: its file, then its arguments.
-    pub command: Vec<String>,
-    /// What the user has set up; asked only when a client claims that the set-up is done.
-    pub setup: Arc<dyn Setup>,
-}
+/// Where clients asked for a terminal sign-in before the protocol had a place for it.
+pub(crate) const TERMINAL_AUTH: &str = "terminal-auth";
 
 /// What the client said of itself.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Client {
     /// It shows notices.
     pub notices: bool,
@@ -75,7 +48,7 @@ impl Gate {
             Self::Closed => Err(fault::invalid_request("the first request must be `initialize`")),
             Self::Greeted(_) if greeting => Ok(()),
             Self::Greeted(client) => {
-                *self = Self::Open(std::mem::take(client));
+                *self = Self::Open(*client);
                 Ok(())
             }
             Self::Open(_) if greeting => Err(fault::invalid_request("this connection is initialized already")),
@@ -92,7 +65,7 @@ impl Gate {
     pub(crate) fn client(&self) -> Client {
         match self {
             Self::Closed => Client::default(),
-            Self::Greeted(client) | Self::Open(client) => client.clone(),
+            Self::Greeted(client) | Self::Open(client) => *client,
         }
     }
 }
@@ -168,139 +141,15 @@ fn is_given(value: &Value) -> bool {
     !matches!(value, Value::Null | Value::Bool(false))
 }
 
-impl Settings {
-    /// The answer to `initialize`.
-    pub fn greeting(&self, client: &Client) -> InitializeResponse {
-        let session = SessionCapabilities::new()
-            .list(SessionListCapabilities::new())
-            .resume(SessionResumeCapabilities::new())
-            .close(SessionCloseCapabilities::new())
-            .additional_directories(SessionAdditionalDirectoriesCapabilities::new());
-        let capabilities = AgentCapabilities::new()
-            .load_session(true)
-            .prompt_capabilities(PromptCapabilities::new().image(true).embedded_context(true))
-            .session_capabilities(session);
-        InitializeResponse::new(ProtocolVersion::V1)
-            .agent_capabilities(capabilities)
-            .auth_methods(self.auth_methods(client))
-            .agent_info(Implementation::new(self.name.clone(), self.version.clone()).title("Talaria".to_owned()))
-    }
-
-    /// The ways to sign in: always one that needs no terminal, and the set-up for clients that can run it.
-    pub(crate) fn auth_methods(&self, client: &Client) -> Vec<AuthMethod> {
-        let key = AuthMethodAgent::new(self.key_method().to_owned(), format!("Key of {}", self.key_method()))
-            .description("Uses the key in the environment or in Talaria's `.env`; `agent setup` writes it".to_owned());
-        let mut methods = vec![AuthMethod::Agent(key)];
-        if client.terminal_auth != TerminalAuth::None {
-            methods.push(AuthMethod::Terminal(self.setup_method(client.terminal_auth)));
-        }
-        methods
-    }
-
-    fn setup_method(&self, terminal_auth: TerminalAuth) -> AuthMethodTerminal {
-        let method = AuthMethodTerminal::new(SETUP_METHOD, "Set up Talaria")
-            .description("Asks for a provider, its key and a model in a terminal".to_owned())
-            .args(self.setup_args.clone())
-            .env(HashMap::new());
-        match (terminal_auth, self.command.split_first()) {
-            (TerminalAuth::Meta, Some((program, args))) => {
-                let args: Vec<&String> = args.iter().chain(&self.setup_args).collect();
-                let launch = json!({ "label": "Set up Talaria", "command": program, "args": args, "env": {} });
-                method.meta(Meta::from_iter([(TERMINAL_AUTH.to_owned(), launch)]))
-            }
-            (TerminalAuth::Meta, None) | (TerminalAuth::Method | TerminalAuth::None, _) => method,
-        }
-    }
-
-    fn key_method(&self) -> &str {
-        self.provider.as_deref().unwrap_or("talaria")
-    }
-
-    /// Answers `authenticate`. The key is looked up at each session's start, so there is nothing to keep; of the
-    /// set-up one can only say whether it has left a model that could be used now.
-    pub(crate) fn authenticate(&self, method: &str) -> Result<(), Error> {
-        if method == self.key_method() {
-            return Ok(());
-        }
-        if method != SETUP_METHOD {
-            return Err(fault::invalid_field(
-                "methodId",
-                "is none of the methods that `initialize` offered",
-            ));
-        }
-        let opened = self
-            .setup
-            .config()
-            .and_then(|config| self.setup.provider(&config, &config.model));
-        match opened {
-            Ok(_) => Ok(()),
-            Err(SetupError::NoCredentials { provider, message }) => {
-                Err(Error::new(fault::AUTH_REQUIRED, message).data(json!({ "provider": provider })))
-            }
-            Err(SetupError::Config(message) | SetupError::UnknownModel(message)) => {
-                Err(Error::new(fault::AUTH_REQUIRED, message).data(json!({ "class": "config" })))
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
     use super::*;
-    use agent_core::config::Config;
-    use agent_core::provider::{ModelRef, Provider};
-
-    /// Nothing is set up: the model's key is missing.
-    struct NoKey;
-
-    impl Setup for NoKey {
-        fn config(&self) -> Result<Config, SetupError> {
-            Ok(Config::default())
-        }
-
-        fn provider(&self, _: &Config, _: &ModelRef) -> Result<Arc<dyn Provider>, SetupError> {
-            Err(SetupError::NoCredentials {
-                provider: "local".into(),
-                message: "set LOCAL_KEY".into(),
-            })
-        }
-
-        fn models(&self, _: &Config) -> Vec<ModelRef> {
-            Vec::new()
-        }
-    }
-
-    fn settings() -> Settings {
-        Settings {
-            name: "talaria".into(),
-            version: "0.1.0".into(),
-            provider: Some("local".into()),
-            setup_args: vec!["--setup".into()],
-            command: vec!["/bin/agent".into(), "acp".into()],
-            setup: Arc::new(NoKey),
-        }
-    }
 
     fn client(terminal_auth: TerminalAuth) -> Client {
         Client {
             notices: false,
             terminal_auth,
-        }
-    }
-
-    #[test]
-    fn only_a_version_that_is_none_is_refused() {
-        for version in [json!("1"), json!(-1), json!(70000), json!(1.5), json!(null)] {
-            let error = Client::read(json!({ "protocolVersion": version })).unwrap_err();
-            assert_eq!(i32::from(error.code), -32602);
-            assert_eq!(error.data, Some(json!({ "field": "protocolVersion" })));
-        }
-        assert!(Client::read(Value::Null).is_err());
-        for version in [0, 1, 2, 99, 65535] {
-            let client = Client::read(json!({ "protocolVersion": version })).unwrap();
-            let greeting = serde_json::to_value(settings().greeting(&client)).unwrap();
-            assert_eq!(greeting["protocolVersion"], 1);
         }
     }
 
@@ -362,33 +211,15 @@ mod tests {
     }
 
     #[test]
-    fn the_terminal_method_is_offered_only_to_clients_that_can_run_it() {
-        let methods = |terminal_auth| serde_json::to_value(settings().auth_methods(&client(terminal_auth))).unwrap();
-        let none = methods(TerminalAuth::None);
-        assert_eq!(none.as_array().unwrap().len(), 1);
-        assert_eq!((&none[0]["id"], none[0].get("type")), (&json!("local"), None));
-        let method = methods(TerminalAuth::Method);
-        assert_eq!(method[1]["type"], "terminal");
-        assert_eq!(
-            (&method[1]["id"], &method[1]["args"]),
-            (&json!("talaria-setup"), &json!(["--setup"]))
-        );
-        assert_eq!(method[1].get("_meta"), None);
-        let launch =
-            json!({ "label": "Set up Talaria", "command": "/bin/agent", "args": ["acp", "--setup"], "env": {} });
-        assert_eq!(methods(TerminalAuth::Meta)[1]["_meta"]["terminal-auth"], launch);
-    }
-
-    #[test]
-    fn authenticate_knows_its_methods_and_believes_no_unfinished_setup() {
-        assert_eq!(settings().authenticate("local"), Ok(()));
-        for other in ["openai", "", "LOCAL"] {
-            assert_eq!(i32::from(settings().authenticate(other).unwrap_err().code), -32602);
+    fn only_a_version_that_is_none_is_refused() {
+        for version in [json!("1"), json!(-1), json!(70000), json!(1.5), json!(null)] {
+            let error = Client::read(json!({ "protocolVersion": version })).unwrap_err();
+            assert_eq!(i32::from(error.code), -32602);
+            assert_eq!(error.data, Some(json!({ "field": "protocolVersion" })));
         }
-        let error = settings().authenticate("talaria-setup").unwrap_err();
-        assert_eq!(
-            (i32::from(error.code), error.message.as_str()),
-            (-32000, "set LOCAL_KEY")
-        );
+        assert!(Client::read(Value::Null).is_err());
+        for version in [0, 1, 2, 99, 65535] {
+            Client::read(json!({ "protocolVersion": version })).unwrap();
+        }
     }
 }

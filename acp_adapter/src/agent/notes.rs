@@ -6,6 +6,9 @@ use agent_client_protocol_schema::v1::SessionUpdate;
 use agent_core::event::Event;
 use agent_core::id::{MessageId, SessionId};
 
+/// Notes that wait in a session; of more, the last.
+const MOST: usize = 20;
+
 /// The sessions in whose turn something is said, and the notes that wait. Empty at rest, but for notes between turns.
 #[derive(Default)]
 pub(crate) struct Notes {
@@ -61,6 +64,9 @@ impl Notes {
         let voice = self.sessions.entry(session.clone()).or_default();
         if voice.in_turn && voice.speaking.is_none() {
             return Some(note);
+        }
+        if voice.held.len() == MOST {
+            voice.held.remove(0);
         }
         voice.held.push(note);
         None
@@ -134,6 +140,16 @@ mod tests {
         assert_eq!(notes.before(&session, &text("n")), [note("a")]);
         assert_eq!(notes.place(&session, note("b")), None);
         assert_eq!(notes.before(&session, &end()), [note("b")]);
+    }
+
+    #[test]
+    fn of_too_many_notes_the_last_are_kept() {
+        let (mut notes, session) = (Notes::default(), "s".into());
+        for number in 0..50 {
+            notes.place(&session, note(&number.to_string()));
+        }
+        let kept = notes.before(&session, &begin());
+        assert_eq!((kept.len(), kept.last()), (MOST, Some(&note("49"))));
     }
 
     #[test]

@@ -38,7 +38,7 @@ struct Item {
 enum Message {
     Line(Vec<u8>),
     /// A piece of a message's text, to which the next one may be joined.
-    Text(SessionNotification),
+    Text(Box<SessionNotification>),
 }
 
 /// What the writer gets, and what is released when it has written it.
@@ -63,7 +63,7 @@ impl Outbox {
         if self.items.back_mut().is_some_and(|item| item.join(&mut notification)) {
             self.bytes += text;
         } else {
-            self.push(Message::Text(notification), ENVELOPE + text);
+            self.push(Message::Text(Box::new(notification)), ENVELOPE + text);
         }
     }
 

@@ -37,6 +37,26 @@ pub(crate) enum Asked {
     SetOption,
 }
 
+impl Asked {
+    /// The MCP servers that the request brought along.
+    pub(crate) fn mcp_servers(&self) -> usize {
+        match self {
+            Self::New { mcp_servers } | Self::Load { mcp_servers, .. } | Self::Resume { mcp_servers } => *mcp_servers,
+            Self::List | Self::Close | Self::SetMode | Self::SetOption => 0,
+        }
+    }
+
+    /// What the request calls the value of an option.
+    pub(crate) fn option_field(&self) -> &'static str {
+        match self {
+            Self::SetMode => "modeId",
+            Self::SetOption | Self::New { .. } | Self::Load { .. } | Self::Resume { .. } | Self::List | Self::Close => {
+                "value"
+            }
+        }
+    }
+}
+
 /// What a cancelled request was.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Cancelled {

@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::connection::Connection;
 use super::framer::Line;
-use super::handshake::Settings;
+use super::settings::Settings;
 use super::threads::{self, Writer};
 
 // The end takes less than 3 s in all, whatever hangs.
@@ -49,7 +49,7 @@ pub fn serve(
     settings: Settings,
     input: impl Read + Send + 'static,
     output: impl Write + Send + 'static,
-    stop: &Cancel,
+    stop: Cancel,
 ) -> Result<(), ServeError> {
     let event_loop = tokio::runtime::Builder::new_current_thread()
         .enable_time()
@@ -182,8 +182,10 @@ impl Pump {
 
 /// A client that has gone is the usual end.
 fn why_broken(error: io::Error) -> Result<(), ServeError> {
-    match error.kind() {
-        io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => Ok(()),
-        _ => Err(ServeError::Write(error)),
+    let has_gone = matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset);
+    if has_gone {
+        Ok(())
+    } else {
+        Err(ServeError::Write(error))
     }
 }

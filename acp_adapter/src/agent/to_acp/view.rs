@@ -2,7 +2,7 @@
 
 use agent_client_protocol_schema::v1::{
     AvailableCommand, AvailableCommandInput, AvailableCommandsUpdate, ConfigOptionUpdate, ListSessionsResponse,
-    LoadSessionResponse, NewSessionResponse, ResumeSessionResponse, SessionConfigOption, SessionConfigOptionCategory,
+    LoadSessionResponse, NewSessionResponse, SessionConfigOption, SessionConfigOptionCategory,
     SessionConfigSelectOption, SessionInfo, SessionMode, SessionModeState, SessionUpdate,
     SetSessionConfigOptionResponse, UnstructuredCommandInput, UsageUpdate,
 };
@@ -26,16 +26,9 @@ pub fn created(view: &SessionView) -> NewSessionResponse {
         .config_options(options(view))
 }
 
-/// The answer to `session/load`.
-pub fn loaded(view: &SessionView) -> LoadSessionResponse {
+/// The answer to `session/load`, and to `session/resume`, which has the same fields.
+pub fn opened(view: &SessionView) -> LoadSessionResponse {
     LoadSessionResponse::new()
-        .modes(modes(view.mode))
-        .config_options(options(view))
-}
-
-/// The answer to `session/resume`.
-pub fn resumed(view: &SessionView) -> ResumeSessionResponse {
-    ResumeSessionResponse::new()
         .modes(modes(view.mode))
         .config_options(options(view))
 }

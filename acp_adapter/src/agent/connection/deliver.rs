@@ -1,0 +1,136 @@
+//! The other half of a [`Connection`]: what each thing that leaves the core leads to.
+
+use agent_client_protocol_schema::v1::{
+    CloseSessionResponse, Error, PromptResponse, RequestId, SetSessionModeResponse, StopReason,
+};
+use agent_core::event::Envelope;
+use agent_core::id::{SessionId, TurnId};
+use agent_core::outward::{Answer, CallError, CallId, Outward, Parcel, SessionView};
+
+use super::Connection;
+use crate::agent::envelope;
+use crate::agent::pending::Asked;
+use crate::agent::to_acp::{self, Effect, view};
+
+impl Connection {
+    /// Something from the core. It keeps its room there until what it led to is written.
+    pub(crate) fn parcel(&mut self, mut parcel: Parcel) {
+        match parcel.take() {
+            Some(Outward::Live(envelope)) => self.live(envelope),
+            Some(Outward::Replay(envelope)) => self.replay(envelope),
+            Some(Outward::Answer { call, result }) => self.answer(call, result),
+            None => {}
+        }
+        self.outbox.keep(parcel);
+    }
+
+    fn live(&mut self, envelope: Envelope) {
+        let (session, turn) = (envelope.session.clone(), envelope.turn);
+        for note in self.notes.before(&session, &envelope.event) {
+            self.update(&session, note);
+        }
+        for effect in to_acp::live(envelope, &self.client()) {
+            self.effect(&session, turn, effect);
+        }
+    }
+
+    fn replay(&mut self, envelope: Envelope) {
+        // A load that has been cancelled has been answered, and nothing may follow for it.
+        if !self.inbound.wants_replay(&envelope.session) {
+            return;
+        }
+        let (session, turn) = (envelope.session.clone(), envelope.turn);
+        for effect in to_acp::replay(envelope) {
+            self.effect(&session, turn, effect);
+        }
+    }
+
+    fn effect(&mut self, session: &SessionId, turn: Option<TurnId>, effect: Effect) {
+        match effect {
+            Effect::Update(update) => self.update(session, update),
+            Effect::Note(note) => {
+                if let Some(note) = self.notes.place(session, note) {
+                    self.update(session, note);
+                }
+            }
+            Effect::Ask { approval, request } => {
+                let id = self.outbound.ask(session.clone(), turn, approval);
+                self.outbox
+                    .line(envelope::request(&id, "session/request_permission", request));
+            }
+            Effect::Decided(approval) => {
+                if let Some(id) = self.outbound.decided(&approval) {
+                    self.take_back(id);
+                }
+            }
+            Effect::EndTurn(end) => self.end_turn(session, turn, end),
+        }
+    }
+
+    fn end_turn(&mut self, session: &SessionId, turn: Option<TurnId>, end: Result<StopReason, Error>) {
+        let Some(id) = turn.and_then(|turn| self.inbound.take_turn(session, turn)) else {
+            return tracing::warn!(%session, ?turn, "a turn has ended that no prompt waits for");
+        };
+        self.withdraw(session, turn);
+        match end {
+            Ok(stop) => self.respond(&id, PromptResponse::new(stop)),
+            Err(error) => self.refuse(&id, &error),
+        }
+    }
+
+    fn answer(&mut self, call: CallId, result: Result<Answer, CallError>) {
+        let (id, asked) = self.inbound.take_call(call).unzip();
+        match (id.flatten(), asked, result) {
+            (Some(id), Some(asked), Ok(answer)) => self.answered(&id, &asked, &answer),
+            (Some(id), Some(asked), Err(error)) => self.refuse(&id, &self.fault(&error, asked.option_field())),
+            (_, _, Ok(answer)) => self.unheard(answer),
+            (_, _, Err(error)) => tracing::debug!(%error, "a call has failed that nobody waits for"),
+        }
+    }
+
+    fn answered(&mut self, id: &RequestId, asked: &Asked, answer: &Answer) {
+        match answer {
+            Answer::Created(view) => {
+                self.respond(id, view::created(view));
+                self.announce(view, asked);
+            }
+            Answer::Opened(view) => {
+                self.respond(id, view::opened(view));
+                self.announce(view, asked);
+            }
+            Answer::Listed(page) => self.respond(id, view::listed(page)),
+            Answer::Closed => self.respond(id, CloseSessionResponse::new()),
+            Answer::OptionSet(view) if *asked == Asked::SetMode => {
+                self.respond(id, SetSessionModeResponse::new());
+                self.update(&view.id, view::options_changed(view));
+            }
+            Answer::OptionSet(view) => self.respond(id, view::option_set(view)),
+        }
+    }
+
+    /// A result whose request was cancelled, or that the core gives of itself.
+    fn unheard(&mut self, answer: Answer) {
+        match answer {
+            // Nobody knows this session's id, so that nobody could close it.
+            Answer::Created(view) => {
+                self.runtime.close(view.id);
+            }
+            Answer::OptionSet(view) => self.update(&view.id, view::options_changed(&view)),
+            Answer::Opened(_) | Answer::Listed(_) | Answer::Closed => {}
+        }
+    }
+
+    /// What follows the answer that opens a session.
+    fn announce(&mut self, view: &SessionView, asked: &Asked) {
+        for update in view::announced(view) {
+            self.update(&view.id, update);
+        }
+        let servers = asked.mcp_servers();
+        if servers > 0 {
+            let detail = format!("{servers} of this session's servers were not started; its other tools work");
+            for effect in to_acp::warning("MCP servers are not served yet", &detail, &self.client()) {
+                self.effect(&view.id, None, effect);
+            }
+        }
+    }
+}
