@@ -15,6 +15,7 @@ pub mod event;
 mod fence;
 pub mod id;
 mod inline;
+pub mod offline;
 pub mod outward;
 pub mod plan;
 pub mod prompt;
