@@ -21,6 +21,7 @@ pub mod plan;
 pub mod prompt;
 pub mod provider;
 pub mod runtime;
+pub mod script;
 pub mod setup;
 pub mod slash;
 pub mod store;
