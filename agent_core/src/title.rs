@@ -159,4 +159,15 @@ mod tests {
         check(&[image()], None);
         check(&[], None);
     }
+
+    proptest::proptest! {
+        #[test]
+        fn any_prompt_makes_a_short_line_that_can_be_seen(text in proptest::prelude::any::<String>()) {
+            if let Some(title) = from_prompt(&[Content::text(text)]) {
+                assert!(title.chars().count() <= LONGEST && !title.is_empty(), "{title:?}");
+                assert!(!title.chars().any(|letter| letter.is_control() || is_invisible(letter)), "{title:?}");
+                assert_eq!(title.trim(), title);
+            }
+        }
+    }
 }

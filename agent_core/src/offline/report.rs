@@ -17,11 +17,13 @@ const WIDTH: usize = 160;
 pub(super) fn closing(messages: &[Message]) -> String {
     let asked = messages
         .iter()
-        .rposition(|message| matches!(message, Message::Assistant { .. }));
-    let (calls, results): (&[Call], &[Message]) = match asked.map(|at| (&messages[at], &messages[at + 1..])) {
-        Some((Message::Assistant { calls, .. }, results)) => (calls, results),
-        Some(_) | None => (&[], messages),
-    };
+        .enumerate()
+        .rev()
+        .find_map(|(at, message)| match message {
+            Message::Assistant { calls, .. } => Some((calls.as_slice(), &messages[at + 1..])),
+            Message::User(_) | Message::ToolResult { .. } => None,
+        });
+    let (calls, results) = asked.unwrap_or((&[], messages));
     let reports: Vec<String> = results.iter().filter_map(|result| report(calls, result)).collect();
     reports.join("\n\n")
 }

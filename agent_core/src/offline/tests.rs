@@ -313,3 +313,16 @@ fn a_cancel_or_a_sink_that_has_enough_ends_the_answer() {
     check(3, true);
     check(3, false);
 }
+
+proptest::proptest! {
+    #[test]
+    fn any_prompt_has_an_answer(
+        verb in "(list|read|search|replace|create|run|plan|say|help|)",
+        rest in r#"( |"|\\|-|in|with|é|[0-9]|\PC)*"#,
+    ) {
+        let prompt = format!("{verb} {rest}\n{rest}");
+        let Answer { text, calls } = answer(&[Message::User(vec![Content::text(prompt)])]);
+        assert!(text.starts_with(NOTICE));
+        assert!(text.len() > NOTICE.len() || !calls.is_empty());
+    }
+}
