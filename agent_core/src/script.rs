@@ -122,8 +122,10 @@ pub enum ScriptError {
         source: std::io::Error,
     },
     /// The text is no script.
-    #[error("the script makes no sense at `{at}`")]
+    #[error("the script of {model} makes no sense at `{at}`")]
     Parse {
+        /// The model it was to be.
+        model: ModelRef,
         /// The place in it, such as `replies[0].steps[2].call`.
         at: String,
         /// The cause.

@@ -202,7 +202,12 @@ fn the_model_is_what_the_script_says_of_it() {
 #[test]
 fn what_is_no_script_is_told_with_its_place() {
     let check = |json: &str, at: &str, cause: &str| match Script::parse(json, name()) {
-        Err(ScriptError::Parse { at: place, source }) => {
+        Err(ScriptError::Parse {
+            model,
+            at: place,
+            source,
+        }) => {
+            assert_eq!(model, name());
             assert_eq!(place, at, "{json}");
             assert!(source.to_string().contains(cause), "{json}: {source}");
         }

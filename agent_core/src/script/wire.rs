@@ -12,15 +12,15 @@ use crate::provider::{Delta, Finish, ModelInfo, ModelRef, Origin, Usage};
 
 /// Reads a script.
 pub(super) fn parse(json: &str, name: ModelRef) -> Result<Script, ScriptError> {
-    let mut reader = serde_json::Deserializer::from_str(json);
-    let file: File = serde_path_to_error::deserialize(&mut reader).map_err(|error| ScriptError::Parse {
-        at: error.path().to_string(),
-        source: error.into_inner(),
-    })?;
-    reader.end().map_err(|source| ScriptError::Parse {
-        at: "end".to_owned(),
+    let fault = |at: String, source| ScriptError::Parse {
+        model: name.clone(),
+        at,
         source,
-    })?;
+    };
+    let mut reader = serde_json::Deserializer::from_str(json);
+    let file: File = serde_path_to_error::deserialize(&mut reader)
+        .map_err(|error| fault(error.path().to_string(), error.into_inner()))?;
+    reader.end().map_err(|source| fault("end".to_owned(), source))?;
     let mut replies: Vec<ScriptReply> = file.replies.into_iter().map(ScriptReply::from).collect();
     for step in replies.iter_mut().flat_map(|reply| &mut reply.steps) {
         if let ScriptStep::Fail(failure) = step {
