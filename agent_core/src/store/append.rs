@@ -81,12 +81,13 @@ impl EventRow {
 }
 
 fn moved_to(event: &Event) -> Option<&PathBuf> {
-    match event {
-        Event::SessionChanged {
-            change: SessionChange::Cwd(cwd),
-        } => Some(cwd),
-        _ => None,
+    if let Event::SessionChanged {
+        change: SessionChange::Cwd(cwd),
+    } = event
+    {
+        return Some(cwd);
     }
+    None
 }
 
 /// Inserts the rows, keeps the summary, drops the pieces of messages that are whole now. The caller's transaction.

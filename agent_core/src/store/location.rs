@@ -4,7 +4,7 @@
 //! SQLite holds for the whole process.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions, TryLockError};
-use std::io;
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -34,6 +34,7 @@ impl Location {
         for beside in ["state.db", "state.db-wal", "state.db-shm", "state.db-journal"] {
             make_private(&folder.join(beside))?;
         }
+        check_size(&database)?;
         Ok(Self {
             network: is_network(folder),
             database,
@@ -52,15 +53,11 @@ fn make_folder(path: &Path) -> Result<(), StoreError> {
         path: path.to_owned(),
         source,
     };
-    if !path.exists() {
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(path)
-            .map_err(|error| match error.kind() {
-                io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory => not_a_folder(path),
-                _ => failed(error),
-            })?;
+    if !path.exists()
+        && let Err(error) = DirBuilder::new().recursive(true).mode(0o700).create(path)
+    {
+        let blocked = matches!(error.kind(), ErrorKind::AlreadyExists | ErrorKind::NotADirectory);
+        return Err(if blocked { not_a_folder(path) } else { failed(error) });
     }
     // A folder may be a link to where its user wants it; what counts is the folder behind it.
     let metadata = fs::metadata(path).map_err(failed)?;
@@ -120,12 +117,25 @@ fn lock(path: &Path) -> Result<File, StoreError> {
 fn make_database(path: &Path) -> Result<(), StoreError> {
     match OpenOptions::new().create_new(true).write(true).mode(0o600).open(path) {
         Ok(_) => Ok(()),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
         Err(source) => Err(StoreError::File {
             path: path.to_owned(),
             source,
         }),
     }
+}
+
+/// SQLite takes a file shorter than any database for an empty one and writes over it. Only with a journal beside it
+/// can it be what a crash left of ours.
+fn check_size(database: &Path) -> Result<(), StoreError> {
+    const SMALLEST: u64 = 512;
+    let size = fs::metadata(database).map_or(0, |metadata| metadata.len());
+    if (1..SMALLEST).contains(&size) && !database.with_extension("db-journal").exists() {
+        return Err(StoreError::NotOurs {
+            path: database.to_owned(),
+        });
+    }
+    Ok(())
 }
 
 fn make_private(path: &Path) -> Result<(), StoreError> {
@@ -135,7 +145,7 @@ fn make_private(path: &Path) -> Result<(), StoreError> {
     };
     let metadata = match fs::symlink_metadata(path) {
         Ok(metadata) => metadata,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(failed(error)),
     };
     if !metadata.is_file() {

@@ -136,10 +136,10 @@ impl Pending {
 }
 
 fn text_of(event: &mut Event) -> Option<&mut String> {
-    match event {
-        Event::AgentText { text, .. } | Event::AgentThought { text, .. } => Some(text),
-        _ => None,
+    if let Event::AgentText { text, .. } | Event::AgentThought { text, .. } = event {
+        return Some(text);
     }
+    None
 }
 
 /// Makes rows of what was left of a session's messages. The caller's transaction.

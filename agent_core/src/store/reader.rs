@@ -147,10 +147,10 @@ pub(super) fn hidden(connection: &Connection, session: &SessionId) -> rusqlite::
 
 /// The rows that an event takes out, if it does.
 pub(super) fn hidden_by(envelope: &Envelope) -> Option<RangeInclusive<u64>> {
-    match envelope.event {
-        Event::HistoryMoved { keep_upto, .. } => Some(keep_upto + 1..=envelope.seq),
-        _ => None,
+    if let Event::HistoryMoved { keep_upto, .. } = envelope.event {
+        return Some(keep_upto + 1..=envelope.seq);
     }
+    None
 }
 
 /// The stored sessions whose ids begin so, at most [`FOUND`].
