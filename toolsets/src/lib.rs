@@ -1,1 +1,33 @@
-//! toolsets
+//! The tools of a session over the files and programs of this machine.
+//!
+//! Reading order: [`LocalWorkspaces`] (the port's implementation), `files` and `place` (what the file tools share), then
+//! a module a tool. Nothing here asks the user anything: a tool says what it would do, and policy decides.
+
+mod coding;
+pub mod command;
+mod edit;
+mod files;
+mod git;
+mod input;
+mod lines;
+mod mention;
+mod nearby;
+mod patch;
+mod picture;
+mod place;
+pub mod process;
+pub mod process_tool;
+mod read_file;
+mod rules;
+mod search;
+mod surroundings;
+pub mod terminal;
+#[cfg(test)]
+mod testing;
+mod title;
+mod todo;
+mod window;
+mod workspace;
+mod write_file;
+
+pub use workspace::LocalWorkspaces;

@@ -1,0 +1,185 @@
+//! A session's files: opened safely, read whole or refused with a reason, and remembered once they were read.
+
+use std::collections::HashMap;
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use agent_core::plan::Place;
+use agent_core::tool::ToolError;
+use parking_lot::Mutex;
+use rustix::fs::OFlags;
+use sha2::{Digest, Sha256};
+
+use crate::nearby;
+use crate::place::Places;
+
+/// Files above this size are read by windows only, and not changed.
+pub(crate) const MAX_WHOLE: u64 = 64 * 1024 * 1024;
+
+/// What a file held.
+pub(crate) type Fingerprint = [u8; 32];
+
+/// The files of one session; all its tools share it.
+pub(crate) struct Files {
+    pub(crate) places: Places,
+    /// What the session knows each file to hold, by its real path. One entry a file read; it ends with the session.
+    seen: Mutex<HashMap<PathBuf, Fingerprint>>,
+}
+
+impl Files {
+    pub(crate) fn new(places: Places) -> Self {
+        Self {
+            places,
+            seen: Mutex::default(),
+        }
+    }
+
+    /// Opens a regular file for reading; never blocks on a pipe and never touches a device.
+    pub(crate) fn open(&self, place: &Place) -> Result<(File, Metadata), ToolError> {
+        self.check_unmoved(place)?;
+        let failed = |error: &io::Error| self.unreadable(place, error);
+        let metadata = fs::symlink_metadata(&place.real).map_err(|error| failed(&error))?;
+        self.check_kind(place, &metadata)?;
+        let file = OpenOptions::new()
+            .read(true)
+            .custom_flags(
+                (OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::NOCTTY)
+                    .bits()
+                    .cast_signed(),
+            )
+            .open(&place.real)
+            .map_err(|error| failed(&error))?;
+        // Asked again of the open file: another one may stand there by now.
+        let metadata = file.metadata().map_err(|error| failed(&error))?;
+        self.check_kind(place, &metadata)?;
+        Ok((file, metadata))
+    }
+
+    /// Reads a whole file; none if there is no such file.
+    pub(crate) fn load(&self, place: &Place) -> Result<Option<Vec<u8>>, ToolError> {
+        match fs::symlink_metadata(&place.real) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                self.check_unmoved(place)?;
+                return Ok(None);
+            }
+            Err(_) | Ok(_) => {}
+        }
+        let (file, metadata) = self.open(place)?;
+        if metadata.len() > MAX_WHOLE {
+            return Err(self.too_large(place, metadata.len()));
+        }
+        let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or_default());
+        file.take(MAX_WHOLE + 1)
+            .read_to_end(&mut bytes)
+            .map_err(|error| self.unreadable(place, &error))?;
+        if bytes.len() as u64 > MAX_WHOLE {
+            return Err(self.too_large(place, bytes.len() as u64));
+        }
+        Ok(Some(bytes))
+    }
+
+    /// Fails if the path leads elsewhere than it did when the call was planned.
+    pub(crate) fn check_unmoved(&self, place: &Place) -> Result<(), ToolError> {
+        if self.places.locate(&place.path)?.real == place.real {
+            return Ok(());
+        }
+        let shown = self.places.shown(&place.path);
+        Err(ToolError::new(format!(
+            "{shown} has changed since it was shown: it leads to another file now; nothing was done, call again"
+        )))
+    }
+
+    /// Remembers what the session knows a file to hold.
+    pub(crate) fn saw(&self, place: &Place, fingerprint: Fingerprint) {
+        self.seen.lock().insert(place.real.clone(), fingerprint);
+    }
+
+    /// Forgets a file that is gone.
+    pub(crate) fn forget(&self, place: &Place) {
+        self.seen.lock().remove(&place.real);
+    }
+
+    /// Whether the session has read the file when it held just this.
+    pub(crate) fn knows(&self, place: &Place, bytes: &[u8]) -> bool {
+        self.seen.lock().get(&place.real) == Some(&fingerprint(bytes))
+    }
+
+    fn check_kind(&self, place: &Place, metadata: &Metadata) -> Result<(), ToolError> {
+        if self.places.forbids_link(metadata) {
+            return Err(self.places.refusal(&place.path));
+        }
+        match special_kind(metadata) {
+            None => Ok(()),
+            Some((kind, hint)) => {
+                let shown = self.places.shown(&place.path);
+                Err(ToolError::new(format!("{shown} is {kind}, not a file; {hint}")))
+            }
+        }
+    }
+
+    fn too_large(&self, place: &Place, size: u64) -> ToolError {
+        let shown = self.places.shown(&place.path);
+        ToolError::new(format!(
+            "{shown} has {size} bytes, more than the {MAX_WHOLE} that are read or changed as a whole; use a command instead"
+        ))
+    }
+
+    /// The sentence for a file that could not be opened or read.
+    fn unreadable(&self, place: &Place, error: &io::Error) -> ToolError {
+        let shown = self.places.shown(&place.path);
+        if error.kind() != io::ErrorKind::NotFound {
+            return ToolError::new(format!("cannot read {shown}: {error}"));
+        }
+        ToolError::new(format!("{shown} does not exist{}", self.hint(place)))
+    }
+
+    /// What may have been meant by the path of a file that does not exist.
+    pub(crate) fn hint(&self, place: &Place) -> String {
+        let near: Vec<String> = nearby::names(self.places.cwd(), &place.path)
+            .iter()
+            .filter(|path| !self.places.forbids_name(path))
+            .map(|path| self.places.shown(path))
+            .collect();
+        match near.is_empty() {
+            true => "; look for it with search_files (target \"files\")".to_owned(),
+            false => format!("; similar: {}", near.join(", ")),
+        }
+    }
+}
+
+/// The identity of a file's content.
+pub(crate) fn fingerprint(bytes: &[u8]) -> Fingerprint {
+    Sha256::digest(bytes).into()
+}
+
+/// What a thing is that is no regular file, and what to do with it instead.
+fn special_kind(metadata: &Metadata) -> Option<(&'static str, &'static str)> {
+    let kind = metadata.file_type();
+    if kind.is_file() {
+        None
+    } else if kind.is_dir() {
+        Some((
+            "a folder",
+            "list it with search_files (target \"files\") or name a file in it",
+        ))
+    } else if kind.is_fifo() {
+        Some((
+            "a named pipe",
+            "reading it could wait for ever; use a command if you must",
+        ))
+    } else if kind.is_socket() {
+        Some(("a socket", "use a command if you must"))
+    } else {
+        Some(("a device", "use a command if you must"))
+    }
+}
+
+/// The last part of a path, for a person.
+pub(crate) fn name(path: &Path) -> String {
+    path.file_name().map_or_else(
+        || path.display().to_string(),
+        |name| name.to_string_lossy().into_owned(),
+    )
+}
