@@ -100,11 +100,20 @@ impl Connection {
             }
             Answer::Listed(page) => self.respond(id, view::listed(page)),
             Answer::Closed => self.respond(id, CloseSessionResponse::new()),
-            Answer::OptionSet(view) if *asked == Asked::SetMode => {
-                self.respond(id, SetSessionModeResponse::new());
-                self.update(&view.id, view::options_changed(view));
-            }
-            Answer::OptionSet(view) => self.respond(id, view::option_set(view)),
+            Answer::OptionSet(view) => self.option_set(id, asked, view),
+        }
+    }
+
+    /// The mode is shown in two places: the answer tells one of them, the update that follows the other.
+    fn option_set(&mut self, id: &RequestId, asked: &Asked, view: &SessionView) {
+        if *asked == Asked::SetMode {
+            self.respond(id, SetSessionModeResponse::new());
+            self.update(&view.id, view::options_changed(view));
+            return;
+        }
+        self.respond(id, view::option_set(view));
+        if *asked == (Asked::SetOption { is_mode: true }) {
+            self.update(&view.id, view::mode_changed(view.mode));
         }
     }
 

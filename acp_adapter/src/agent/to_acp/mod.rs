@@ -9,9 +9,9 @@ mod tool;
 pub mod view;
 
 use agent_client_protocol_schema::v1::{
-    ContentChunk, CurrentModeUpdate, Error, MessageId as WireMessageId, Notice, NoticeSeverity, Plan,
-    PlanEntry as WirePlanEntry, PlanEntryPriority, PlanEntryStatus, RequestPermissionRequest, SessionInfoUpdate,
-    SessionUpdate, StopReason as WireStopReason,
+    ContentChunk, Error, MessageId as WireMessageId, Notice, NoticeSeverity, Plan, PlanEntry as WirePlanEntry,
+    PlanEntryPriority, PlanEntryStatus, RequestPermissionRequest, SessionInfoUpdate, SessionUpdate,
+    StopReason as WireStopReason,
 };
 use agent_core::content::Content;
 use agent_core::event::{Envelope, Event, Failure, PlanEntry, PlanStatus, SessionChange, Severity, StopReason};
@@ -183,7 +183,7 @@ fn note(title: &str, detail: Option<&str>) -> SessionUpdate {
 fn changed(change: SessionChange) -> Vec<Effect> {
     match change {
         SessionChange::Title(title) => update(titled(title)),
-        SessionChange::Mode(mode) => update(SessionUpdate::CurrentModeUpdate(CurrentModeUpdate::new(mode.id()))),
+        SessionChange::Mode(mode) => update(view::mode_changed(mode)),
         // The options that name the model come with the answer of the core; the folder has no update.
         SessionChange::Model(_) | SessionChange::Cwd(_) => Vec::new(),
     }

@@ -1,8 +1,8 @@
 //! How a session is now, as the answers and updates that say so.
 
 use agent_client_protocol_schema::v1::{
-    AvailableCommand, AvailableCommandInput, AvailableCommandsUpdate, ConfigOptionUpdate, ListSessionsResponse,
-    LoadSessionResponse, NewSessionResponse, SessionConfigOption, SessionConfigOptionCategory,
+    AvailableCommand, AvailableCommandInput, AvailableCommandsUpdate, ConfigOptionUpdate, CurrentModeUpdate,
+    ListSessionsResponse, LoadSessionResponse, NewSessionResponse, SessionConfigOption, SessionConfigOptionCategory,
     SessionConfigSelectOption, SessionInfo, SessionMode, SessionModeState, SessionUpdate,
     SetSessionConfigOptionResponse, UnstructuredCommandInput, UsageUpdate,
 };
@@ -53,6 +53,11 @@ pub fn announced(view: &SessionView) -> Vec<SessionUpdate> {
 /// The options, where they have changed without a request that answers with them.
 pub fn options_changed(view: &SessionView) -> SessionUpdate {
     SessionUpdate::ConfigOptionUpdate(ConfigOptionUpdate::new(options(view)))
+}
+
+/// The mode, where it has changed.
+pub fn mode_changed(mode: Mode) -> SessionUpdate {
+    SessionUpdate::CurrentModeUpdate(CurrentModeUpdate::new(mode.id()))
 }
 
 /// How full the context is; nothing where its size is not known, since the protocol wants both.
