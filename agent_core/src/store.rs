@@ -13,6 +13,7 @@ mod location;
 mod message;
 mod queue;
 mod reader;
+mod record;
 mod schema;
 mod session;
 mod value;
@@ -28,17 +29,18 @@ use crossbeam_channel::{Sender, bounded, unbounded};
 use parking_lot::Mutex;
 use rusqlite::Connection;
 
-use crate::approval::{Grant, Mode};
-use crate::event::{ContextUse, Envelope, Event};
+use crate::approval::Grant;
+use crate::event::{Envelope, Event};
 use crate::id::{SessionId, TurnId};
 use crate::outward::SessionPage;
-use crate::provider::{ModelRef, Origin, Usage};
 
 pub use error::{Held, ListError, StoreError};
 pub use message::OpenMessage;
+pub use record::{Durability, Kept, SessionRecord};
 
 use append::Append;
 use grant::CommandGrant;
+use lease::Process;
 use list::{BadCursor, Filter};
 use location::Location;
 use queue::{Outcome, Place, Queue, Work};
@@ -65,61 +67,6 @@ struct Inner {
     /// Taken by whoever ends the store.
     writer: Mutex<Option<JoinHandle<()>>>,
     warning: Option<String>,
-}
-
-/// What is kept of a session beside its events.
-#[derive(Clone, Debug, PartialEq)]
-pub struct SessionRecord {
-    /// The session.
-    pub id: SessionId,
-    /// Where it was begun: `acp` or `run`.
-    pub source: String,
-    /// Its folder.
-    pub cwd: PathBuf,
-    /// Its further folders.
-    pub extra_roots: Vec<PathBuf>,
-    /// Its title, once it has one.
-    pub title: Option<String>,
-    /// Its model.
-    pub model: ModelRef,
-    /// Where its model's replies came from when it began.
-    pub origin: Origin,
-    /// Its mode.
-    pub mode: Mode,
-    /// Its system prompt, fixed when it began.
-    pub system: String,
-    /// When it was begun, in Unix ms.
-    pub created_ms: i64,
-    /// Its last activity, in Unix ms.
-    pub updated_ms: i64,
-    /// Messages of user and model.
-    pub messages: u64,
-    /// Tokens of all its steps.
-    pub usage: Usage,
-    /// How full the model's context was after its last step.
-    pub context: Option<ContextUse>,
-    /// The number of its last row; 0 before the first.
-    pub last_seq: u64,
-    /// The number of its last turn; 0 before the first.
-    pub last_turn: u64,
-}
-
-/// How safe a commit must be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Durability {
-    /// Survives the death of the process.
-    Process,
-    /// Survives a power cut: waits for the disk. For what answers a prompt.
-    Disk,
-}
-
-/// What became of an append.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Kept {
-    /// It is committed.
-    Stored,
-    /// It can't be committed now and waits in memory, in order; the reason is a sentence for the user.
-    Waiting(String),
 }
 
 impl Store {
@@ -330,9 +277,8 @@ impl Store {
             Ok(Outcome::Written) => Ok(()),
             Ok(Outcome::Held(held)) => Err(held),
             Ok(Outcome::Refused(reason)) | Err(reason) => {
-                // Nothing can be written now, neither by us; the claim waits in the queue like all else.
                 tracing::warn!(session = %id, reason, "the claim of a session waits");
-                Ok(())
+                self.0.look_for_other_writer(id)
             }
         }
     }
@@ -417,6 +363,21 @@ impl Inner {
         })
     }
 
+    /// For when nothing can be written, and so no claim either: what can be read must do.
+    fn look_for_other_writer(&self, id: &SessionId) -> Result<(), Held> {
+        let other = self.read(format!("the writer of session {id}"), |connection| {
+            lease::held_by_other(connection, id, &Process::current(), now_ms())
+        });
+        match other {
+            Ok(Some(held)) => Err(held),
+            Ok(None) => Ok(()),
+            Err(error) => {
+                tracing::warn!(session = %id, %error, "nobody knows who writes to the session");
+                Ok(())
+            }
+        }
+    }
+
     /// The sessions with rows that wait, the one with the newest last.
     fn waiting_sessions(&self) -> Vec<SessionId> {
         let mut sessions: Vec<SessionId> = Vec::new();
@@ -431,6 +392,9 @@ impl Inner {
         let Some(thread) = self.writer.lock().take() else {
             return;
         };
+        // First, so that the writer's connection is the last one: only that can move the log into the database for
+        // good, and remove it.
+        self.readers.close();
         let (closed, ended) = bounded(0);
         // The writer lives until it gets this, or has panicked; then the channel has ended too.
         let _ = self.wake.send(Wake::Close(closed));
@@ -441,7 +405,6 @@ impl Inner {
         if thread.join().is_err() {
             tracing::error!("the store's writer has panicked");
         }
-        self.readers.close();
     }
 }
 
