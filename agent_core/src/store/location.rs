@@ -41,6 +41,17 @@ impl Location {
             _opening: opening,
         })
     }
+
+    /// What the user should know of the disk.
+    pub(super) fn warning(&self) -> Option<String> {
+        self.network.then(|| {
+            format!(
+                "{} is on a network file system: saving is slower there, and no other machine may use it at the same \
+                 time.",
+                self.database.display()
+            )
+        })
+    }
 }
 
 /// A path with all symbolic links resolved; as it is, where that can't be done.

@@ -1,15 +1,17 @@
 //! The one thread that writes. It owns the write connection, takes the queue from the front, and tries again what
 //! can't be written now.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use parking_lot::Mutex;
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 
 use super::lease::{self, Process};
+use super::log::Log;
 use super::message::{self, Pending};
 use super::queue::{Entry, Fault, Outcome, Queue, Work};
 use super::{Durability, append, grant, now_ms};
@@ -44,6 +46,7 @@ pub(super) struct Writer {
     wakes: Receiver<Wake>,
     /// None for a store in memory.
     path: Option<PathBuf>,
+    log: Option<Log>,
     process: Process,
     /// Text of open messages, with the time by which it must be stored.
     due: Vec<(Instant, Arc<Pending>)>,
@@ -53,7 +56,7 @@ pub(super) struct Writer {
     durability: Durability,
     /// Something was written since the last checkpoint.
     dirty: bool,
-    /// The database is damaged: nothing is written any more.
+    /// The database is damaged or its log is gone: nothing is written any more.
     damaged: bool,
 }
 
@@ -63,13 +66,14 @@ impl Writer {
         connection: Arc<Mutex<Connection>>,
         queue: Arc<Queue>,
         wakes: Receiver<Wake>,
-        path: Option<PathBuf>,
+        path: Option<&Path>,
     ) -> Self {
         Self {
             connection,
             queue,
             wakes,
-            path,
+            path: path.map(Path::to_owned),
+            log: path.map(Log::beside),
             process: Process::current(),
             due: Vec::new(),
             retry: None,
@@ -106,6 +110,13 @@ impl Writer {
     }
 
     fn work(&mut self) {
+        if !self.damaged && self.log.as_ref().is_some_and(Log::is_replaced) {
+            self.give_up(&format!(
+                "Not saved: another program has replaced {}, the log of the session database. This session goes on in \
+                 memory only. End all agents and start again.",
+                self.place()
+            ));
+        }
         if self.damaged {
             return self.due.clear();
         }
@@ -158,7 +169,9 @@ impl Writer {
             Work::Grant(grant) => grant::write(&transaction, grant, now_ms)?,
         }
         transaction.commit()?;
+        drop(connection);
         self.dirty = true;
+        self.log.iter_mut().for_each(Log::remember);
         Ok(())
     }
 
@@ -177,43 +190,53 @@ impl Writer {
     }
 
     fn wait(&mut self, error: &rusqlite::Error) {
+        let place = self.place();
+        let reason = match error.sqlite_error_code() {
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => format!(
+                "Not saved yet: another program is writing to {place}. It will be saved as soon as that program is done."
+            ),
+            Some(ErrorCode::DiskFull) => format!(
+                "Not saved yet: the disk that holds {place} is full. It will be saved as soon as there is room."
+            ),
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+                return self.give_up(&format!(
+                    "Not saved: the session database {place} is damaged ({error}). This session goes on in memory \
+                     only. End all agents, then move the file and those beside it (-wal, -shm) away together."
+                ));
+            }
+            _ => format!("Not saved yet: can't write to {place} ({error}). It will be tried again."),
+        };
+        tracing::warn!(reason, "can't store now");
+        self.queue.set_trouble(&reason);
+        self.retry_later();
+    }
+
+    fn retry_later(&mut self) {
         const FIRST: Duration = Duration::from_millis(50);
         const LAST: Duration = Duration::from_secs(1);
-        let reason = self.reason(error);
-        tracing::warn!(%error, reason, "can't store now");
-        self.queue.set_trouble(&reason);
-        if self.damaged {
-            self.retry = None;
-            return;
-        }
         let pause = self.retry.map_or(FIRST, |(_, pause)| (pause * 2).min(LAST));
         // Several processes that wait for the same disk should not come back at the same moment.
         let jitter = pause.mul_f64(fastrand::f64() / 2.0);
         self.retry = Some((Instant::now() + pause + jitter, pause));
     }
 
-    /// A sentence for the user; notes a damaged database.
-    fn reason(&mut self, error: &rusqlite::Error) -> String {
-        let path = self
-            .path
-            .as_ref()
-            .map_or("memory".into(), |path| path.display().to_string());
-        match error.sqlite_error_code() {
-            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => format!(
-                "Not saved yet: another program is writing to {path}. It will be saved as soon as that program is done."
-            ),
-            Some(ErrorCode::DiskFull) => {
-                format!("Not saved yet: the disk that holds {path} is full. It will be saved as soon as there is room.")
-            }
-            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
-                self.damaged = true;
-                format!(
-                    "Not saved: the session database {path} is damaged ({error}). This session goes on in memory only. \
-                     End all agents, then move the file and those beside it (-wal, -shm) away together."
-                )
-            }
-            _ => format!("Not saved yet: can't write to {path} ({error}). It will be tried again."),
+    /// Stops writing for good. Not even the end of the connection moves the log into the database then.
+    fn give_up(&mut self, reason: &str) {
+        tracing::error!(reason, "nothing is stored any more");
+        self.damaged = true;
+        self.retry = None;
+        self.queue.set_trouble(reason);
+        let connection = self.connection.lock();
+        if let Err(error) = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true) {
+            tracing::error!(%error, "the log may be moved into the database at the end");
         }
+    }
+
+    /// The database's path, for people.
+    fn place(&self) -> String {
+        self.path
+            .as_ref()
+            .map_or("memory".into(), |path| path.display().to_string())
     }
 
     /// Stores the text of open messages that is due. What can't be stored is tried again later.
