@@ -119,6 +119,8 @@ fn lock(path: &Path) -> Result<File, StoreError> {
             Ok(()) => return Ok(file),
             Err(TryLockError::WouldBlock) if Instant::now() < end => thread::sleep(Duration::from_millis(5)),
             Err(TryLockError::WouldBlock) => return Err(StoreError::Locked { path: path.to_owned() }),
+            // Some network file systems have no such locks. SQLite's own still hold there.
+            Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Unsupported => return Ok(file),
             Err(TryLockError::Error(error)) => return Err(failed(error)),
         }
     }

@@ -110,21 +110,23 @@ impl Writer {
     }
 
     fn work(&mut self) {
-        if !self.damaged && self.log.as_ref().is_some_and(Log::is_replaced) {
-            self.give_up(&format!(
-                "Not saved: another program has replaced {}, the log of the session database. This session goes on in \
-                 memory only. End all agents and start again.",
-                self.place()
-            ));
-        }
-        if self.damaged {
-            return self.due.clear();
-        }
         let now = Instant::now();
         if self.retry.is_none_or(|(at, _)| at <= now) {
             self.drain();
         }
         self.store_pieces(now);
+    }
+
+    /// Whether anything may be written; gives up if the log was replaced. To be asked before each write.
+    fn may_write(&mut self) -> bool {
+        if !self.damaged && self.log.as_ref().is_some_and(Log::is_replaced) {
+            self.give_up(&format!(
+                "Not saved: another program has replaced the log of the session database {}. This session goes on in \
+                 memory only. End all agents and start again.",
+                self.place()
+            ));
+        }
+        !self.damaged
     }
 
     /// Nothing is left to do but to tidy up.
@@ -134,18 +136,25 @@ impl Writer {
 
     /// Writes the queue from the front until it is empty or something can't be written now.
     fn drain(&mut self) {
-        while let Some(entry) = self.queue.first() {
+        while let Some(entry) = self.queue.first()
+            && self.may_write()
+        {
             match self.write(&entry) {
                 Ok(()) => self.queue.finish_first(Outcome::Written),
                 Err(Fault::Held(held)) => self.queue.finish_first(Outcome::Held(held)),
-                Err(Fault::Refused(reason)) => {
-                    tracing::error!(reason, "refused to store");
-                    self.queue.finish_first(Outcome::Refused(reason));
+                Err(Fault::Refused(reason)) => self.refuse_first(reason),
+                Err(Fault::Sql(error)) if can_heal(&error) => return self.wait(&error),
+                Err(Fault::Sql(error)) => {
+                    self.refuse_first(format!("Not saved: {} refuses it ({error}).", self.place()))
                 }
-                Err(Fault::Sql(error)) => return self.wait(&error),
             }
             self.retry = None;
         }
+    }
+
+    fn refuse_first(&self, reason: String) {
+        tracing::error!(reason, "refused to store");
+        self.queue.finish_first(Outcome::Refused(reason));
     }
 
     fn write(&mut self, entry: &Entry) -> Result<(), Fault> {
@@ -206,8 +215,9 @@ impl Writer {
             }
             _ => format!("Not saved yet: can't write to {place} ({error}). It will be tried again."),
         };
-        tracing::warn!(reason, "can't store now");
-        self.queue.set_trouble(&reason);
+        if self.queue.set_trouble(&reason) {
+            tracing::warn!(reason, "can't store now");
+        }
         self.retry_later();
     }
 
@@ -241,12 +251,14 @@ impl Writer {
 
     /// Stores the text of open messages that is due. What can't be stored is tried again later.
     fn store_pieces(&mut self, now: Instant) {
-        let (ready, later) = std::mem::take(&mut self.due)
+        let (ready, later): (Vec<_>, Vec<_>) = std::mem::take(&mut self.due)
             .into_iter()
             .partition(|(at, _)| *at <= now);
         self.due = later;
-        let ready: Vec<(Instant, Arc<Pending>)> = ready;
         for (_, pending) in ready {
+            if !self.may_write() {
+                continue;
+            }
             match self.store_piece(&pending) {
                 Ok(()) => self.dirty = true,
                 Err(error) => {
@@ -265,7 +277,7 @@ impl Writer {
 
     fn checkpoint(&mut self) {
         self.dirty = false;
-        if self.path.is_none() {
+        if self.path.is_none() || !self.may_write() {
             return;
         }
         let result = self
@@ -281,7 +293,7 @@ impl Writer {
     fn finish(mut self) {
         let end = Instant::now() + LAST_TRY;
         self.retry = None;
-        while !self.damaged {
+        while self.may_write() {
             self.drain();
             let Some((at, _)) = self.retry else { break };
             if at >= end {
@@ -290,12 +302,26 @@ impl Writer {
             }
             std::thread::sleep(at.saturating_duration_since(Instant::now()));
         }
-        if !self.damaged {
-            self.due.iter_mut().for_each(|(at, _)| *at = end);
-            self.store_pieces(end);
-            if self.dirty {
-                self.checkpoint();
-            }
+        self.due.iter_mut().for_each(|(at, _)| *at = end);
+        self.store_pieces(end);
+        if self.dirty {
+            self.checkpoint();
         }
     }
+}
+
+/// Whether another try may succeed. What can't heal must leave the queue, or nothing behind it is ever written.
+fn can_heal(error: &rusqlite::Error) -> bool {
+    let Some(code) = error.sqlite_error_code() else {
+        return false;
+    };
+    !matches!(
+        code,
+        ErrorCode::ConstraintViolation
+            | ErrorCode::TooBig
+            | ErrorCode::TypeMismatch
+            | ErrorCode::ParameterOutOfRange
+            | ErrorCode::ApiMisuse
+            | ErrorCode::Unknown
+    )
 }
