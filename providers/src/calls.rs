@@ -127,6 +127,7 @@ fn input(arguments: String, cut: bool) -> CallInput {
         return CallInput::Json(Value::Object(Map::new()));
     }
     match serde_json::from_str(&arguments) {
+        Ok(Value::Null) => CallInput::Json(Value::Object(Map::new())),
         Ok(value) => CallInput::Json(value),
         Err(_) => CallInput::Malformed(arguments),
     }
@@ -176,12 +177,14 @@ mod tests {
                 json!([null, null, null, "1}"]),
                 json!([null, null, "read", "{\"p\":2}"]),
                 json!([null, null, "list", ""]),
+                json!([null, null, "look", "null"]),
             ],
             false,
             &[
                 ("new", "read", p(1)),
                 ("new", "read", p(2)),
                 ("new", "list", CallInput::Json(json!({}))),
+                ("new", "look", CallInput::Json(json!({}))),
             ],
         );
     }

@@ -9,7 +9,8 @@ use serde_json::{Map, Value};
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct Chunk {
     pub choices: Option<Vec<Choice>>,
-    pub usage: Option<Tokens>,
+    /// A [`Tokens`], unless a service counts in a way of its own.
+    pub usage: Option<Value>,
     /// What went wrong, after the status had said that all is well: an object or a text.
     pub error: Option<Value>,
 }

@@ -21,6 +21,7 @@ const LONGEST_REPLY: usize = 64 * 1024 * 1024;
 const LONGEST_ERROR: usize = 64 * 1024;
 /// How long an error's body is waited for.
 const ERROR_PATIENCE: Duration = Duration::from_secs(5);
+const USER_AGENT: &str = concat!("talaria/", env!("CARGO_PKG_VERSION"));
 const CONNECT_PATIENCE: Duration = Duration::from_secs(20);
 
 /// The way to one service. Clones share its connections.
@@ -187,6 +188,7 @@ fn client(base: &Url) -> Result<Client, reqwest::Error> {
     static HERE: OnceLock<Client> = OnceLock::new();
     static ELSEWHERE: OnceLock<Client> = OnceLock::new();
     let builder = Client::builder()
+        .user_agent(USER_AGENT)
         .redirect(Policy::none())
         .connect_timeout(CONNECT_PATIENCE)
         .referer(false);

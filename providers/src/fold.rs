@@ -6,7 +6,7 @@ use agent_core::provider::{Delta, Finish, Origin, Reply, Usage};
 use serde_json::Value;
 
 use crate::calls::Calls;
-use crate::chunk::{Choice, Chunk, Piece};
+use crate::chunk::{Choice, Chunk, Piece, Tokens};
 use crate::classify::Said;
 use crate::kept::Kept;
 use crate::trouble::Trouble;
@@ -46,7 +46,8 @@ impl Fold {
         if let Some(error) = chunk.error.filter(|error| !error.is_null()) {
             return Err(Trouble::Said(Said::in_json(&error)));
         }
-        if let Some(tokens) = chunk.usage {
+        // A count that makes no sense is not worth a reply.
+        if let Some(Ok(tokens)) = chunk.usage.map(serde_json::from_value::<Tokens>) {
             self.usage = tokens.into();
         }
         match chunk.choices.unwrap_or_default().into_iter().next() {

@@ -87,7 +87,7 @@ impl Trouble {
             Self::Refused { status, said, .. } => format!("answered {status}: {}", cut(&service.masked(&said.words))),
             Self::Said(said) if said.words.is_empty() => "failed without saying why".into(),
             Self::Said(said) => format!("failed: {}", cut(&service.masked(&said.words))),
-            Self::Redirected { to } => format!("redirects to {to}, which is not where its key may go"),
+            Self::Redirected { to } => format!("redirects to {}, where its key must not go", service.masked(to)),
             Self::Stalled(wait) => format!("sent nothing for {} s", wait.as_secs_f32()),
             Self::Connection(error) if error.is_connect() => format!("could not be reached: {}", root(error)),
             Self::Connection(error) => format!("broke the connection: {}", root(error)),

@@ -154,6 +154,17 @@ fn a_connection_lost_after_the_finish_reason_loses_nothing() {
 }
 
 #[test]
+fn a_server_that_says_nothing_after_the_finish_reason_is_not_waited_for() {
+    let body = String::from_utf8(file("chat-19-length.sse")).unwrap();
+    let (before, _) = body.split_once("data: {\"choices\":[],").unwrap();
+    let mock = Mock::serve(vec![Answer::sse(before).stalling()]);
+    let mut service = service(&mock);
+    service.stall = Duration::from_millis(200);
+    let told = tell(&ask(&open(service)));
+    assert_eq!(told, r#"text "The first half of a sen" · usage -/-/-/-/- · Length"#);
+}
+
+#[test]
 fn made_up_ids_are_never_made_twice() {
     let mut ids = Vec::new();
     for name in [
