@@ -323,9 +323,10 @@ fn a_cancel_ends_a_blocked_read_and_closes_the_connection() {
                 })
             })
         };
-        match cancel_at_text {
-            true => heard.recv_timeout(LIMIT).unwrap(),
-            false => assert!(mock.wait_requests(1, LIMIT)),
+        if cancel_at_text {
+            heard.recv_timeout(LIMIT).unwrap();
+        } else {
+            assert!(mock.wait_requests(1, LIMIT));
         }
         cancel.set();
         assert_eq!(asking.join().unwrap(), Err(ProviderError::Cancelled));
@@ -478,7 +479,11 @@ const TEAM: &str = "team-token-1234";
 #[test]
 fn a_key_leaves_this_machine_encrypted_or_not_at_all() {
     let open = |base_url: &str| OpenAiChat::new(Service::new("mock", base_url), model(base_url), handle()).err();
-    assert!(open("https://example.com/v1").is_none());
+    let safe = open("https://example.com/v1");
+    assert!(
+        matches!(safe, None | Some(ServiceError::NoClient { .. })),
+        "a machine may have no certificates"
+    );
     assert!(open("http://localhost:11434/v1").is_none());
     assert!(open("http://[::1]:8080/v1").is_none());
     assert!(matches!(
