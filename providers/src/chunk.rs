@@ -118,6 +118,13 @@ fn detail_text(detail: &Value) -> Option<&str> {
     detail["text"].as_str().or_else(|| detail["summary"].as_str())
 }
 
+impl CallPiece {
+    /// The tool's name, empty where the piece has none.
+    pub(crate) fn name(&self) -> &str {
+        self.function.name.as_deref().unwrap_or_default()
+    }
+}
+
 impl FunctionPiece {
     /// The piece of the arguments' text.
     pub(crate) fn arguments(&self) -> String {
