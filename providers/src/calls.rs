@@ -93,10 +93,9 @@ impl Calls {
 
 impl OpenCall {
     fn extend(&mut self, piece: CallPiece) {
-        let arguments = piece.function.arguments();
-        self.arguments.push_str(&arguments);
+        self.arguments.push_str(&piece.arguments());
         if self.name.is_empty() {
-            self.name = piece.function.name.unwrap_or_default();
+            self.name = piece.name().to_owned();
         }
         self.id = self.id.take().or(piece.id.filter(|id| !id.is_empty()));
         self.index = self.index.or(piece.index);
@@ -109,7 +108,7 @@ impl OpenCall {
         if piece.name().is_empty() || self.name.is_empty() {
             return false;
         }
-        piece.name() != self.name || (!piece.function.arguments().is_empty() && self.is_whole())
+        piece.name() != self.name || (!piece.arguments().is_empty() && self.is_whole())
     }
 
     fn is_whole(&self) -> bool {

@@ -40,8 +40,7 @@ pub(crate) struct Piece {
 pub(crate) struct CallPiece {
     pub id: Option<String>,
     pub index: Option<u64>,
-    #[serde(default)]
-    pub function: FunctionPiece,
+    pub function: Option<FunctionPiece>,
     /// A provider's own item, such as Gemini's signature of a thought; goes back unchanged.
     pub extra_content: Option<Value>,
 }
@@ -49,9 +48,9 @@ pub(crate) struct CallPiece {
 /// A piece of a call's function.
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct FunctionPiece {
-    pub name: Option<String>,
+    name: Option<String>,
     /// A text, or an object of services that know no better.
-    pub arguments: Option<Value>,
+    arguments: Option<Value>,
 }
 
 /// Tokens as services count them.
@@ -121,14 +120,13 @@ fn detail_text(detail: &Value) -> Option<&str> {
 impl CallPiece {
     /// The tool's name, empty where the piece has none.
     pub(crate) fn name(&self) -> &str {
-        self.function.name.as_deref().unwrap_or_default()
+        let name = self.function.as_ref().and_then(|function| function.name.as_deref());
+        name.unwrap_or_default()
     }
-}
 
-impl FunctionPiece {
     /// The piece of the arguments' text.
     pub(crate) fn arguments(&self) -> String {
-        match &self.arguments {
+        match self.function.as_ref().and_then(|function| function.arguments.as_ref()) {
             None | Some(Value::Null) => String::new(),
             Some(Value::String(text)) => text.clone(),
             Some(value @ (Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_))) => value.to_string(),
