@@ -185,6 +185,18 @@ fn answers_that_are_no_streams_are_understood_or_refused() {
 }
 
 #[test]
+fn the_last_blank_line_may_be_missing() {
+    for end in ["", "\n", "\r", "\n\n"] {
+        let chunk = r#"data: {"choices":[{"delta":{"content":"x"},"finish_reason":"stop"}]}"#;
+        check(
+            "missing",
+            Answer::sse(format!("{chunk}{end}")),
+            r#"text "x" · usage -/-/-/-/- · Stop"#,
+        );
+    }
+}
+
+#[test]
 fn a_refusal_is_shown_and_is_no_plain_stop() {
     let chunk = json!({"choices": [{"delta": {"refusal": "I can't"}, "finish_reason": "stop"}]});
     check(
