@@ -18,7 +18,7 @@ pub(super) struct Page {
     pub(super) text: String,
     seen: u64,
     told: u64,
-    /// Hits and text that a person is shown in the summary, such as the number of files.
+    /// What the summary adds, such as the number of files.
     pub(super) detail: String,
 }
 
@@ -68,7 +68,7 @@ impl Page {
         let next = self.window.offset + self.told;
         let rest = (next < self.seen).then_some(next);
         let summary = match (self.seen, self.told, rest) {
-            (0, _, _) => format!("[no {many}]"),
+            (0, _, _) => format!("[no {many}{}]", self.detail),
             (_, 0, _) => format!(
                 "[{total} {noun}{}; none from offset {}]",
                 self.detail, self.window.offset
