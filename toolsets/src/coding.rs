@@ -106,7 +106,7 @@ fn utf16_without_mark(bytes: &[u8]) -> Option<&'static Encoding> {
         let count = zeros.iter().filter(|byte| **byte == 0).count();
         zeros.len() >= 4 && count * 2 > zeros.len() && !letters.contains(&0) && !looks_binary(letters)
     };
-    if bytes.len() % 2 != 0 {
+    if !bytes.len().is_multiple_of(2) {
         None
     } else if is_text(&even, &odd) {
         Some(UTF_16LE)

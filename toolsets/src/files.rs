@@ -127,7 +127,7 @@ impl Files {
     }
 
     /// The sentence for a file that could not be opened or read.
-    fn unreadable(&self, place: &Place, error: &io::Error) -> ToolError {
+    pub(crate) fn unreadable(&self, place: &Place, error: &io::Error) -> ToolError {
         let shown = self.places.shown(&place.path);
         if error.kind() != io::ErrorKind::NotFound {
             return ToolError::new(format!("cannot read {shown}: {error}"));
