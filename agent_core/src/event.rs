@@ -397,6 +397,19 @@ pub struct Failure {
     pub retry_after_ms: Option<u64>,
 }
 
+impl Failure {
+    /// A failure without a service behind it.
+    pub fn new(class: ErrorClass, message: impl Into<String>) -> Self {
+        Self {
+            class,
+            message: message.into(),
+            provider: None,
+            status: None,
+            retry_after_ms: None,
+        }
+    }
+}
+
 /// What sort of thing went wrong; decides what may be tried next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -3,22 +3,40 @@
 //! Calls go inward as methods of [`runtime::Runtime`]; what happens comes outward as [`event::Event`]s. Nothing here
 //! is async, speaks HTTP or a protocol, reads the environment or the home folder, or prints.
 //!
-//! Reading order: [`event`] (the contract), [`runtime`] (what may be asked), [`provider`], [`tool`], [`workspace`] and
-//! [`setup`] (the ports), [`store`].
+//! Reading order: [`event`] (the contract), [`runtime`] (what may be asked), `turn` and `calls` (the loop), `history`
+//! (the model's view), [`provider`], [`tool`], [`workspace`] and [`setup`] (the ports), [`store`].
 
 pub mod approval;
+mod boundary;
+mod calls;
 pub mod cancel;
 pub mod change;
 pub mod config;
 pub mod content;
+mod engine;
 pub mod event;
+mod fence;
+mod history;
 pub mod id;
+mod inline;
+mod line;
+pub mod offline;
+mod opening;
+mod options;
 pub mod outward;
 pub mod plan;
+mod policy;
+mod pool;
+pub mod prompt;
 pub mod provider;
+mod replay;
 pub mod runtime;
+pub mod script;
+mod session;
 pub mod setup;
 pub mod slash;
 pub mod store;
+mod title;
 pub mod tool;
+mod turn;
 pub mod workspace;

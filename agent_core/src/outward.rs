@@ -3,17 +3,19 @@
 //! The channel itself never blocks a sender. Whoever streams waits in [`Outlet::wait_for_room`] *before* it takes any
 //! lock, and a cancel ends that wait; so a surface that does not read slows its turn down and can still cancel it.
 
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crossbeam_channel::{Receiver, Sender, bounded, select, unbounded};
+use crossbeam_channel::{Receiver, Sender, unbounded};
+use parking_lot::{Condvar, Mutex};
 use serde_json::Value;
 
 use crate::approval::Mode;
 use crate::cancel::Cancel;
 use crate::content::Content;
-use crate::event::{ContextUse, Envelope, Event, ToolOutput};
+use crate::event::{CallInput, ContextUse, Envelope, Event, ToolOutput};
 use crate::id::SessionId;
+use crate::plan::Plan;
 use crate::provider::ModelRef;
 use crate::slash::CommandInfo;
 
@@ -86,9 +88,9 @@ pub struct SessionSummary {
     /// The session.
     pub id: SessionId,
     /// Its folder.
-    pub cwd: std::path::PathBuf,
+    pub cwd: PathBuf,
     /// Its further folders.
-    pub extra_roots: Vec<std::path::PathBuf>,
+    pub extra_roots: Vec<PathBuf>,
     /// Its title.
     pub title: Option<String>,
     /// Where it was begun: `acp` or `run`.
@@ -155,8 +157,6 @@ pub const ROOM: usize = 1024 * 1024;
 pub struct Outlet {
     parcels: Sender<Parcel>,
     gauge: Arc<Gauge>,
-    /// Disconnects when the surface is gone.
-    room: Receiver<()>,
 }
 
 /// One thing on its way; its room is free again when it is dropped.
@@ -166,58 +166,79 @@ pub struct Parcel {
     gauge: Arc<Gauge>,
 }
 
+#[derive(Default)]
 struct Gauge {
-    waiting: AtomicUsize,
-    /// One token: there may be room. Taken by one waiter, who passes it on if there is still some left.
-    room: Sender<()>,
+    state: Mutex<Waiting>,
+    room: Condvar,
 }
 
-/// Makes the channel. Ends when either side is dropped.
+#[derive(Default)]
+struct Waiting {
+    bytes: usize,
+    /// Threads in [`Gauge::wait`], so that a parcel's end needs to wake nobody in the common case.
+    waiters: usize,
+}
+
+/// Makes the channel. Ends when either side is dropped: what is still on its way then frees its room.
 pub fn outlet() -> (Outlet, Receiver<Parcel>) {
     let (parcels, inlet) = unbounded();
-    let (room_token, room) = bounded(1);
-    let gauge = Arc::new(Gauge {
-        waiting: AtomicUsize::new(0),
-        room: room_token,
-    });
-    (Outlet { parcels, gauge, room }, inlet)
+    let gauge = Arc::default();
+    (Outlet { parcels, gauge }, inlet)
 }
 
 impl Outlet {
     /// Puts something on its way. Never blocks; at a surface that is gone it is dropped.
     pub fn send(&self, outward: Outward) {
+        self.deliver(self.pack(outward));
+    }
+
+    /// Takes the room for something that will be delivered later.
+    pub(crate) fn pack(&self, outward: Outward) -> Parcel {
         let size = weight(&outward);
-        self.gauge.waiting.fetch_add(size, Ordering::SeqCst);
-        // An error means that the surface is gone, and the parcel frees its room as it drops.
-        let _ = self.parcels.send(Parcel {
+        self.gauge.state.lock().bytes += size;
+        Parcel {
             outward: Some(outward),
             size,
             gauge: self.gauge.clone(),
-        });
+        }
+    }
+
+    /// Puts something packed on its way.
+    pub(crate) fn deliver(&self, parcel: Parcel) {
+        // An error means that the surface is gone; the parcel comes back in it and frees its room.
+        let _ = self.parcels.send(parcel);
     }
 
     /// Waits until less than [`ROOM`] bytes wait, or until a cancel.
     pub fn wait_for_room(&self, cancel: &Cancel) {
-        while !self.gauge.has_room() && !cancel.is_set() {
-            select! {
-                recv(self.room) -> _ => {}
-                recv(cancel.closed()) -> _ => return,
-            }
+        self.wait_below(ROOM, cancel);
+    }
+
+    /// Waits until less than `limit` bytes wait, or until a cancel.
+    pub(crate) fn wait_below(&self, limit: usize, cancel: &Cancel) {
+        let waiting = self.gauge.state.lock().bytes;
+        if waiting >= limit {
+            let gauge = self.gauge.clone();
+            let _wake_up = cancel.on_cancel(move || gauge.wake());
+            self.gauge.wait(limit, cancel);
         }
-        self.gauge.pass_on();
     }
 }
 
 impl Gauge {
-    fn has_room(&self) -> bool {
-        self.waiting.load(Ordering::SeqCst) < ROOM
+    fn wait(&self, limit: usize, cancel: &Cancel) {
+        let mut state = self.state.lock();
+        state.waiters += 1;
+        while state.bytes >= limit && !cancel.is_set() {
+            self.room.wait(&mut state);
+        }
+        state.waiters -= 1;
     }
 
-    fn pass_on(&self) {
-        if self.has_room() {
-            // A full slot means that the token is there already.
-            let _ = self.room.try_send(());
-        }
+    /// Takes the lock first, so that a waiter has either seen the cancel or hears this.
+    fn wake(&self) {
+        let _state = self.state.lock();
+        self.room.notify_all();
     }
 }
 
@@ -231,12 +252,20 @@ impl Parcel {
     pub fn take(&mut self) -> Option<Outward> {
         self.outward.take()
     }
+
+    /// The bytes it takes.
+    pub(crate) fn size(&self) -> usize {
+        self.size
+    }
 }
 
 impl Drop for Parcel {
     fn drop(&mut self) {
-        self.gauge.waiting.fetch_sub(self.size, Ordering::SeqCst);
-        self.gauge.pass_on();
+        let mut state = self.gauge.state.lock();
+        state.bytes -= self.size;
+        if state.waiters > 0 {
+            self.gauge.room.notify_all();
+        }
     }
 }
 
@@ -254,8 +283,8 @@ fn event_weight(event: &Event) -> usize {
         Event::AgentText { text, .. } | Event::AgentThought { text, .. } => text.len(),
         Event::UserMessage { content, context, .. } => content.iter().chain(context).map(content_weight).sum(),
         Event::ToolStarted { call } => match &call.input {
-            crate::event::CallInput::Json(input) => value_weight(input),
-            crate::event::CallInput::Malformed(text) => text.len(),
+            CallInput::Json(input) => value_weight(input),
+            CallInput::Malformed(text) => text.len(),
         },
         Event::ToolPlanned { plan, .. } => plan_weight(plan),
         Event::ToolProgress { progress, .. } => progress.tail.len(),
@@ -280,8 +309,7 @@ fn content_weight(content: &Content) -> usize {
     }
 }
 
-fn plan_weight(plan: &crate::plan::Plan) -> usize {
-    use crate::plan::Plan;
+fn plan_weight(plan: &Plan) -> usize {
     match plan {
         Plan::Change { changes } => changes
             .iter()

@@ -1,20 +1,25 @@
-//! The runtime: all that a surface may ask for. No method blocks; what takes time ends in an
-//! [`Outward::Answer`](crate::outward::Outward::Answer).
+//! The runtime: all that a surface may ask for. No method blocks except [`Runtime::shutdown`]; what takes time ends in
+//! an [`Outward::Answer`](crate::outward::Outward::Answer).
 //!
 //! One runtime serves one surface. Several surfaces are several processes, and they share the store.
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crossbeam_channel::Receiver;
 
 use crate::approval::{Mode, UserAnswer};
 use crate::content::Content;
+use crate::engine::Engine;
 use crate::id::{ApprovalId, SessionId, TurnId};
-use crate::outward::{CallError, CallId, Parcel};
+use crate::opening;
+use crate::options;
+use crate::outward::{Answer, CallError, CallId, Parcel, outlet};
 use crate::provider::ModelRef;
+use crate::session::Begin;
 use crate::setup::Setup;
-use crate::store::Store;
+use crate::store::{ListError, Store};
 use crate::workspace::Workspaces;
 
 /// What a runtime is made of.
@@ -60,69 +65,167 @@ pub enum SetOption {
     Model(String),
 }
 
+/// How long a shutdown waits for what runs.
+const SHUTDOWN: Duration = Duration::from_secs(2);
+
+/// Sessions a page of a list has.
+const PAGE: usize = 50;
+
 /// A running agent. Clones share it.
 #[derive(Clone)]
-pub struct Runtime(Arc<()>);
+pub struct Runtime(Arc<Engine>);
 
 impl Runtime {
     /// Starts an agent; what leaves it comes on the receiver. Opens nothing and reads nothing yet.
-    pub fn start(_parts: Parts) -> (Self, Receiver<Parcel>) {
-        todo!()
+    pub fn start(parts: Parts) -> (Self, Receiver<Parcel>) {
+        let (outlet, inlet) = outlet();
+        (Self(Arc::new(Engine::new(parts, outlet))), inlet)
     }
 
-    /// Begins a session. Ends in [`Answer::Created`](crate::outward::Answer::Created).
-    pub fn create(&self, _folders: Folders) -> CallId {
-        todo!()
+    /// Begins a session. Ends in [`Answer::Created`].
+    pub fn create(&self, folders: Folders) -> CallId {
+        self.0.call(move |engine, _| {
+            let session = opening::create(engine, folders);
+            Some(session.map(|session| Answer::Created(session.view())))
+        })
     }
 
     /// Opens a stored session, or opens an open one again. With `replay` all its visible events come before
-    /// [`Answer::Opened`](crate::outward::Answer::Opened). Without folders it stays where it was.
-    pub fn open(&self, _session: SessionId, _folders: Option<Folders>, _replay: bool) -> CallId {
-        todo!()
+    /// [`Answer::Opened`]. Without folders it stays where it was.
+    pub fn open(&self, session: SessionId, folders: Option<Folders>, replay: bool) -> CallId {
+        self.0.call(move |engine, call| {
+            open(engine, call, session, folders, replay);
+            None
+        })
     }
 
     /// Lists stored sessions, newest activity first, 50 a page; with `cwd` only those of that folder, compared by
-    /// real path. Ends in [`Answer::Listed`](crate::outward::Answer::Listed).
-    pub fn list(&self, _cwd: Option<PathBuf>, _cursor: Option<String>) -> CallId {
-        todo!()
+    /// real path. Ends in [`Answer::Listed`].
+    pub fn list(&self, cwd: Option<PathBuf>, cursor: Option<String>) -> CallId {
+        self.0.call(move |engine, _| {
+            let page = engine.store.list(cwd.as_deref(), cursor.as_deref(), PAGE);
+            Some(page.map(Answer::Listed).map_err(CallError::from))
+        })
     }
 
-    /// Cancels what a session does, waits until it has ended, and lets the session go. Ends in
-    /// [`Answer::Closed`](crate::outward::Answer::Closed).
-    pub fn close(&self, _session: SessionId) -> CallId {
-        todo!()
+    /// Cancels what a session does, waits until it has ended, and lets the session go. Ends in [`Answer::Closed`].
+    pub fn close(&self, session: SessionId) -> CallId {
+        self.0.call(move |engine, call| {
+            let Some(session) = engine.session(&session) else {
+                return Some(Err(CallError::UnknownSession(session)));
+            };
+            let owner = engine.clone();
+            let id = session.id.clone();
+            let after = move || {
+                owner.remove(&id);
+                owner.answer(call, Ok(Answer::Closed));
+            };
+            if let Some(after) = session.close(Box::new(after)) {
+                after();
+            }
+            None
+        })
     }
 
-    /// Sets an option; works during a turn. Ends in [`Answer::OptionSet`](crate::outward::Answer::OptionSet).
-    pub fn set_option(&self, _session: SessionId, _option: SetOption) -> CallId {
-        todo!()
+    /// Sets an option; works during a turn. Ends in [`Answer::OptionSet`].
+    pub fn set_option(&self, session: SessionId, option: SetOption) -> CallId {
+        self.0.call(move |engine, call| {
+            let Some(session) = engine.session(&session) else {
+                return Some(Err(CallError::UnknownSession(session)));
+            };
+            let turn = session.running();
+            let set = match &option {
+                SetOption::Mode(id) => options::set_mode(&session, turn, id),
+                SetOption::Model(name) => options::set_model(engine, &session, turn, name),
+            };
+            session
+                .line
+                .answer(call, set.map(|()| Answer::OptionSet(session.view())));
+            None
+        })
     }
 
     /// Queues a prompt. Its turn ends in exactly one `TurnFinished` or `TurnFailed` with the id that comes back.
     ///
     /// # Errors
     /// When no session of this id is open.
-    pub fn prompt(&self, _session: &SessionId, _content: Vec<Content>) -> Result<TurnId, CallError> {
-        todo!()
+    pub fn prompt(&self, session: &SessionId, content: Vec<Content>) -> Result<TurnId, CallError> {
+        let unknown = || CallError::UnknownSession(session.clone());
+        let session = self.0.session(session).ok_or_else(unknown)?;
+        let (turn, begin) = session.enqueue(content).ok_or_else(unknown)?;
+        match begin {
+            Begin::Now(prompt) => self.0.start(session, prompt),
+            Begin::Beside(prompt) => self.0.start_beside(session, prompt),
+            Begin::Later => {}
+        }
+        Ok(turn)
     }
 
     /// Cancels the running turn and every prompt that is queued now. Silent for a session that is idle or unknown.
-    pub fn cancel(&self, _session: &SessionId) {
-        todo!()
+    pub fn cancel(&self, session: &SessionId) {
+        if let Some(session) = self.0.session(session) {
+            session.cancel();
+        }
     }
 
     /// Cancels one turn, running or queued. Silent if it has ended.
-    pub fn cancel_turn(&self, _session: &SessionId, _turn: TurnId) {
-        todo!()
+    pub fn cancel_turn(&self, session: &SessionId, turn: TurnId) {
+        if let Some(session) = self.0.session(session) {
+            session.cancel_turn(turn);
+        }
     }
 
     /// Answers a question. Silent if it has been decided.
-    pub fn decide(&self, _session: &SessionId, _approval: &ApprovalId, _answer: UserAnswer) {
-        todo!()
+    pub fn decide(&self, session: &SessionId, approval: &ApprovalId, answer: UserAnswer) {
+        if let Some(session) = self.0.session(session) {
+            session.decide(approval, answer);
+        }
     }
 
     /// Cancels everything, stores it, ends what runs in the workspaces, and returns within 2 s.
     pub fn shutdown(&self) {
-        todo!()
+        let sessions = self.0.all_sessions();
+        sessions.iter().for_each(|session| session.cancel());
+        self.0.wait_until_idle(SHUTDOWN);
+        for session in sessions {
+            self.0.remove(&session.id);
+        }
+        self.0.store.close();
+    }
+}
+
+/// Opens a session; one that is closing is opened when it has closed.
+fn open(engine: &Arc<Engine>, call: CallId, id: SessionId, folders: Option<Folders>, replay: bool) {
+    if let Some(session) = engine.session(&id) {
+        let again = engine.clone();
+        let (later_id, later_folders) = (id.clone(), folders.clone());
+        let later = move || {
+            again
+                .clone()
+                .later(move |engine| open(engine, call, later_id, later_folders, replay));
+        };
+        if session.after_closing(Box::new(later)).is_none() {
+            return;
+        }
+    }
+    match opening::open(engine, &id, folders) {
+        Err(error) => engine.answer(call, Err(error)),
+        Ok(session) => {
+            let answer = Answer::Opened(session.view());
+            if replay {
+                session.line.replay(call, session.running(), answer);
+            } else {
+                session.line.answer(call, Ok(answer));
+            }
+        }
+    }
+}
+
+impl From<ListError> for CallError {
+    fn from(error: ListError) -> Self {
+        match error {
+            ListError::BadCursor => Self::BadCursor,
+            ListError::Store(error) => error.into(),
+        }
     }
 }

@@ -1,7 +1,26 @@
 //! Slash commands: the same in every surface, since the core answers them.
+//!
+//! A command is a turn of its own, shown and stored like any other, that is no part of the model's history.
+
+use std::sync::Arc;
+
+use crate::approval::Mode;
+use crate::content::{Content, plain_text};
+use crate::engine::Engine;
+use crate::event::{Event, HistoryMove, SessionChange, StopReason};
+use crate::history::History;
+use crate::id::{MessageId, TurnId};
+use crate::line::Voice;
+use crate::opening;
+use crate::options;
+use crate::provider::{ModelRef, Usage};
+use crate::session::{Prompt, Session};
+use crate::title;
+use crate::tool::Tool;
+use crate::turn::TurnError;
 
 /// A slash command as a surface offers it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CommandInfo {
     /// Its name, without the slash.
     pub name: &'static str,
@@ -9,4 +28,232 @@ pub struct CommandInfo {
     pub description: &'static str,
     /// What its argument is, if it takes one.
     pub hint: Option<&'static str>,
+}
+
+/// All commands, in the order they are offered.
+pub const COMMANDS: [CommandInfo; 8] = [
+    info("help", "List the commands", None),
+    info("model", "Show the model, or switch to another", Some("provider/model")),
+    info(
+        "mode",
+        "Show the mode, or switch to another",
+        Some("plan, default, accept_edits or dont_ask"),
+    ),
+    info("tools", "List the tools of this session", None),
+    info("context", "Show how full the model's context is", None),
+    info(
+        "clear",
+        "Forget the conversation so far; the files stay as they are",
+        None,
+    ),
+    info("title", "Show the title, or set it", Some("text")),
+    info("version", "Show the version", None),
+];
+
+const fn info(name: &'static str, description: &'static str, hint: Option<&'static str>) -> CommandInfo {
+    CommandInfo {
+        name,
+        description,
+        hint,
+    }
+}
+
+/// A command with its argument, verbatim.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Command {
+    name: Name,
+    argument: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Name {
+    Help,
+    Model,
+    Mode,
+    Tools,
+    Context,
+    Clear,
+    Title,
+    Version,
+}
+
+/// The command that a prompt is: text alone, with a known name. Any other `/text` goes to the model.
+pub(crate) fn parse(content: &[Content]) -> Option<Command> {
+    if !content.iter().all(|piece| matches!(piece, Content::Text { .. })) {
+        return None;
+    }
+    let text = plain_text(content);
+    let text = text.trim().strip_prefix('/')?;
+    let (name, argument) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+    let name = match name {
+        "help" => Name::Help,
+        "model" => Name::Model,
+        "mode" => Name::Mode,
+        "tools" => Name::Tools,
+        "context" => Name::Context,
+        "clear" => Name::Clear,
+        "title" => Name::Title,
+        "version" => Name::Version,
+        _ => return None,
+    };
+    Some(Command {
+        name,
+        argument: argument.trim().to_owned(),
+    })
+}
+
+/// Whether a prompt is a command that need not wait for the running turn.
+pub(crate) fn acts_at_once(content: &[Content]) -> bool {
+    parse(content).is_some_and(|command| match command.name {
+        Name::Help | Name::Model | Name::Mode | Name::Tools | Name::Context | Name::Version => true,
+        Name::Clear | Name::Title => false,
+    })
+}
+
+/// Runs a command as its own turn, up to its end event.
+pub(crate) fn run(
+    engine: &Engine,
+    session: &Session,
+    command: &Command,
+    prompt: Prompt,
+) -> Result<(StopReason, Usage), TurnError> {
+    opening::claim(engine, session)?;
+    session.line.emit(
+        Some(prompt.turn),
+        Event::UserMessage {
+            id: MessageId::new(),
+            content: prompt.content,
+            context: Vec::new(),
+            command: true,
+        },
+    );
+    if prompt.cancel.is_set() {
+        return Ok((StopReason::Cancelled, Usage::default()));
+    }
+    let text = answer(engine, session, command, prompt.turn)?;
+    let mut speech = session.line.speak(Some(prompt.turn), MessageId::new(), Voice::Text);
+    speech.say(text, &prompt.cancel);
+    speech.end();
+    Ok((StopReason::EndTurn, Usage::default()))
+}
+
+fn answer(engine: &Engine, session: &Session, command: &Command, turn: TurnId) -> Result<String, TurnError> {
+    let argument = command.argument.as_str();
+    Ok(match command.name {
+        Name::Help => help(),
+        Name::Version => format!("Talaria {}", env!("CARGO_PKG_VERSION")),
+        Name::Tools => tools(session),
+        Name::Context => context(engine, session)?,
+        Name::Clear => clear(session, turn),
+        Name::Title => set_title(session, turn, argument),
+        Name::Mode if argument.is_empty() => show_mode(session),
+        Name::Mode => options::set_mode(session, Some(turn), argument)
+            .map_or_else(|error| error.to_string(), |()| show_mode(session)),
+        Name::Model if argument.is_empty() => show_model(session),
+        Name::Model => options::set_model(engine, session, Some(turn), argument)
+            .map_or_else(|error| error.to_string(), |()| show_model(session)),
+    })
+}
+
+fn help() -> String {
+    let line = |info: &CommandInfo| match info.hint {
+        Some(hint) => format!("- `/{} [{hint}]`: {}\n", info.name, info.description),
+        None => format!("- `/{}`: {}\n", info.name, info.description),
+    };
+    COMMANDS.iter().map(line).collect()
+}
+
+fn tools(session: &Session) -> String {
+    let settings = session.settings();
+    let line = |tool: &Arc<dyn Tool>| {
+        let first = tool.spec().description.lines().next().unwrap_or_default();
+        format!("- `{}`: {first}\n", tool.spec().name)
+    };
+    settings.workspace.tools().iter().map(line).collect()
+}
+
+fn context(engine: &Engine, session: &Session) -> Result<String, TurnError> {
+    let mut history = History::read(&engine.store, &session.id)?;
+    let (user, model, tools) = history.counts();
+    let used = session
+        .standing()
+        .context
+        .map_or_else(|| history.estimate(), |context| context.used);
+    let window = session.settings().provider.model().context_window;
+    let of = window.map_or_else(|| "an unknown number of".to_owned(), |window| window.to_string());
+    Ok(format!(
+        "About {used} of {of} tokens. Messages: {user} of yours, {model} of the model, {tools} results of tools."
+    ))
+}
+
+fn clear(session: &Session, turn: TurnId) -> String {
+    session.change_standing(|standing| standing.context = None);
+    let moved = Event::HistoryMoved {
+        keep_upto: 0,
+        why: HistoryMove::Clear,
+    };
+    session.line.emit(Some(turn), moved);
+    "The conversation so far is forgotten. Files stay as they are.".into()
+}
+
+fn set_title(session: &Session, turn: TurnId, argument: &str) -> String {
+    if argument.is_empty() {
+        let title = session.standing().title;
+        return title.map_or_else(|| "No title yet.".into(), |title| format!("Title: {title}"));
+    }
+    let Some(title) = title::from_text(argument) else {
+        return "Nothing in this title can be seen; it stays as it was.".into();
+    };
+    session.change_standing(|standing| standing.title = Some(title.clone()));
+    let answer = format!("Title: {title}");
+    let change = SessionChange::Title(title);
+    session.line.emit(Some(turn), Event::SessionChanged { change });
+    answer
+}
+
+fn show_mode(session: &Session) -> String {
+    let now = session.settings().mode;
+    let line = |mode: Mode| {
+        let mark = if mode == now { " (now)" } else { "" };
+        format!("- `{}`{mark}: {}\n", mode.id(), mode.description())
+    };
+    Mode::ALL.into_iter().map(line).collect()
+}
+
+fn show_model(session: &Session) -> String {
+    let view = session.view();
+    let line = |model: &ModelRef| {
+        let mark = if *model == view.model { " (now)" } else { "" };
+        format!("- `{model}`{mark}\n")
+    };
+    view.models.iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+    use crate::content::Blob;
+
+    #[test]
+    fn every_offered_command_is_known_and_takes_its_argument_verbatim() {
+        for info in COMMANDS {
+            let command = parse(&[Content::text(format!("/{}  a  \"b\" ", info.name))]);
+            assert_eq!(command.unwrap().argument, "a  \"b\"", "{}", info.name);
+        }
+    }
+
+    #[test]
+    fn other_slash_text_is_for_the_model() {
+        let image = Content::Image {
+            mime_type: "image/png".into(),
+            data: Blob::Inline([1].into()),
+            uri: None,
+        };
+        assert_eq!(parse(&[Content::text("/etc/passwd what is it?")]), None);
+        assert_eq!(parse(&[Content::text("/helpme")]), None);
+        assert_eq!(parse(&[Content::text("see /help")]), None);
+        assert_eq!(parse(&[Content::text("/help"), image]), None);
+    }
 }

@@ -19,8 +19,11 @@ pub trait Workspace: Send + Sync {
     /// Its tools, in a stable order.
     fn tools(&self) -> &[Arc<dyn Tool>];
 
-    /// What the system prompt tells of it. Bounded in time and size.
+    /// What the system prompt tells of it. Asks git; bounded in time.
     fn surroundings(&self) -> Surroundings;
+
+    /// The rules that hold in it now. Cheap enough for each turn; bounded in size.
+    fn rules(&self) -> RuleBook;
 
     /// What a mention in the user's prompt puts in beside the mention itself: a file's text (with its `#L` range), a
     /// folder's listing, a picture, or a sentence that says why it was not put in. Never empty.
@@ -56,10 +59,15 @@ pub struct Surroundings {
     pub date: String,
     /// The state of the folder's git repository, in words; none outside of one.
     pub git: Option<String>,
-    /// The user's own rules for all their work.
-    pub user_rules: Option<Rules>,
-    /// The project's rules, from the root down to the session's folder.
-    pub project_rules: Vec<Rules>,
+}
+
+/// The rules that hold in a workspace.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RuleBook {
+    /// The user's own, for all their work.
+    pub user: Option<Rules>,
+    /// The project's, from its root down to the session's folder.
+    pub project: Vec<Rules>,
 }
 
 /// A file of rules.

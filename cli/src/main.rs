@@ -1,2 +1,74 @@
-//! agent
-fn main() {}
+//! The binary `agent`: arguments, wiring, logging. The only crate that knows all the others, and the only one that
+//! knows the environment, the home folder and the terminal.
+//!
+//! Reading order: [`args`], [`wiring`], then the command you are after.
+
+mod acp;
+mod args;
+mod check;
+mod config;
+mod credentials;
+mod exit;
+mod known;
+mod logging;
+mod models;
+mod nearest;
+mod panics;
+mod paths;
+mod run;
+mod service;
+mod sessions;
+mod setup;
+mod setup_port;
+mod signals;
+mod standin;
+mod wiring;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use agent_core::runtime::Preferences;
+use clap::Parser;
+
+use args::{Args, Command, PreferArgs};
+use exit::{Exit, Fail};
+use paths::{NoHome, Paths};
+
+fn main() -> ExitCode {
+    panics::install();
+    let args = Args::parse();
+    let paths = Paths::find();
+    let logging = logging::start(paths.as_ref().ok().map(Paths::logs));
+    let exit = run(args, paths.as_ref().map_err(|no_home| *no_home)).unwrap_or_else(|fail| tell(&fail));
+    drop(logging);
+    exit.into()
+}
+
+fn run(args: Args, paths: Result<&Paths, NoHome>) -> Result<Exit, Fail> {
+    match args.command {
+        Command::Acp(args) => acp::acp(args, paths),
+        Command::Run(args) => run::run(args, paths),
+        Command::Setup(args) => setup::setup(args, paths),
+        Command::Sessions(command) => sessions::sessions(command, paths),
+        Command::Models(_) => models::models(paths),
+    }
+}
+
+/// Says why a command failed, on stderr.
+fn tell(fail: &Fail) -> Exit {
+    if fail.is_broken_pipe() {
+        return Exit::Done;
+    }
+    // Nobody is left to tell if stderr is closed.
+    let _ = writeln!(anstream::stderr(), "error: {:#}", fail.error);
+    fail.exit
+}
+
+impl From<PreferArgs> for Preferences {
+    fn from(prefer: PreferArgs) -> Self {
+        Self {
+            model: prefer.model,
+            mode: prefer.mode,
+        }
+    }
+}

@@ -1,1 +1,3 @@
-//! tests
+//! What the suites share.
+
+pub mod mock;

@@ -4,6 +4,7 @@
 //! a module a tool. Nothing here asks the user anything: a tool says what it would do, and policy decides.
 
 mod coding;
+pub mod command;
 mod edit;
 mod files;
 mod git;
@@ -14,10 +15,13 @@ mod nearby;
 mod patch;
 mod picture;
 mod place;
+pub mod process;
+pub mod process_tool;
 mod read_file;
 mod rules;
 mod search;
 mod surroundings;
+pub mod terminal;
 #[cfg(test)]
 mod testing;
 mod title;

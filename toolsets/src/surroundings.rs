@@ -2,22 +2,20 @@
 
 use std::env;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use agent_core::workspace::Surroundings;
 
 use crate::place::Places;
-use crate::{git, rules};
+use crate::git;
 
 /// Looks around in the session's folder.
-pub(crate) fn look(places: &Places, user_rules: Option<&Path>) -> Surroundings {
+pub(crate) fn look(places: &Places) -> Surroundings {
     Surroundings {
         os: os(),
         shell: shell(),
         date: jiff::ZonedDateTime::now().date().to_string(),
         git: git::state(places.cwd()),
-        user_rules: user_rules.and_then(rules::of_user),
-        project_rules: rules::of_project(places),
     }
 }
 
@@ -77,7 +75,7 @@ mod tests {
     #[test]
     fn the_machine_is_told() {
         let room = Room::new();
-        let surroundings = look(&room.files.places, None);
+        let surroundings = look(&room.files.places);
         assert!(
             surroundings.os.starts_with("Linux ") || surroundings.os.starts_with("macOS "),
             "{}",
@@ -89,6 +87,6 @@ mod tests {
             "{}",
             surroundings.date
         );
-        assert_eq!((surroundings.git, surroundings.user_rules), (None, None));
+        assert_eq!(surroundings.git, None);
     }
 }

@@ -1,0 +1,360 @@
+//! A request as the call into the core that it asks for.
+
+use std::path::PathBuf;
+
+use agent_client_protocol_schema::v1::{
+    AuthenticateRequest, CloseSessionRequest, Error, ListSessionsRequest, LoadSessionRequest, McpServer,
+    NewSessionRequest, PromptRequest, ResumeSessionRequest, SessionConfigOptionValue, SetSessionConfigOptionRequest,
+    SetSessionModeRequest, SystemPrompt,
+};
+use agent_core::content::Content;
+use agent_core::id::SessionId;
+use agent_core::runtime::{Folders, SetOption};
+use serde_json::{Value, json};
+
+use super::handshake::Client;
+use super::to_acp::view::{MODE, MODEL};
+use super::{fault, from_acp, params};
+
+/// What a client asks for.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Call {
+    Initialize(Client),
+    Authenticate {
+        method: String,
+    },
+    New {
+        folders: Folders,
+        mcp_servers: usize,
+    },
+    Open {
+        session: SessionId,
+        folders: Folders,
+        replay: bool,
+        mcp_servers: usize,
+    },
+    List {
+        cwd: Option<PathBuf>,
+        cursor: Option<String>,
+    },
+    Close(SessionId),
+    Prompt {
+        session: SessionId,
+        content: Vec<Content>,
+    },
+    SetMode {
+        session: SessionId,
+        option: SetOption,
+    },
+    SetOption {
+        session: SessionId,
+        option: SetOption,
+    },
+}
+
+impl Call {
+    /// Reads a request; the methods not named here are not served.
+    pub(crate) fn read(method: &str, params: Value) -> Result<Self, Error> {
+        match method {
+            "initialize" => Client::read(params).map(Self::Initialize),
+            "authenticate" => authenticate(params),
+            "session/new" => new(params),
+            "session/load" => load(params),
+            "session/resume" => resume(params),
+            "session/list" => list(params),
+            "session/close" => {
+                params::read(params).map(|request: CloseSessionRequest| Self::Close(session(&request.session_id)))
+            }
+            "session/prompt" => prompt(params),
+            "session/set_mode" => set_mode(params),
+            "session/set_config_option" => set_config_option(params),
+            _ => Err(fault::no_method()),
+        }
+    }
+}
+
+fn authenticate(params: Value) -> Result<Call, Error> {
+    let request: AuthenticateRequest = params::read(params)?;
+    Ok(Call::Authenticate {
+        method: request.method_id.0.to_string(),
+    })
+}
+
+fn new(params: Value) -> Result<Call, Error> {
+    let request: NewSessionRequest = params::read(with_servers(params))?;
+    refuse_system_prompt(request.system_prompt.as_ref())?;
+    Ok(Call::New {
+        folders: from_acp::folders(request.cwd, request.additional_directories)?,
+        mcp_servers: count(&request.mcp_servers),
+    })
+}
+
+fn load(params: Value) -> Result<Call, Error> {
+    let request: LoadSessionRequest = params::read(with_servers(params))?;
+    refuse_system_prompt(request.system_prompt.as_ref())?;
+    Ok(Call::Open {
+        session: session(&request.session_id),
+        folders: from_acp::folders(request.cwd, request.additional_directories)?,
+        replay: true,
+        mcp_servers: count(&request.mcp_servers),
+    })
+}
+
+fn resume(params: Value) -> Result<Call, Error> {
+    let request: ResumeSessionRequest = params::read(with_servers(params))?;
+    refuse_system_prompt(request.system_prompt.as_ref())?;
+    Ok(Call::Open {
+        session: session(&request.session_id),
+        folders: from_acp::folders(request.cwd, request.additional_directories)?,
+        replay: false,
+        mcp_servers: count(&request.mcp_servers),
+    })
+}
+
+/// Clients leave out `mcpServers` where they have none, which the schema's types would refuse.
+fn with_servers(mut params: Value) -> Value {
+    if let Value::Object(map) = &mut params
+        && !map.contains_key("mcpServers")
+    {
+        map.insert("mcpServers".into(), json!([]));
+    }
+    params
+}
+
+fn count(servers: &[McpServer]) -> usize {
+    servers.len()
+}
+
+/// Ignoring it in silence would change what the user gets.
+fn refuse_system_prompt(system_prompt: Option<&SystemPrompt>) -> Result<(), Error> {
+    match system_prompt {
+        None => Ok(()),
+        Some(_) => Err(fault::invalid_field("systemPrompt", "this agent does not take one")),
+    }
+}
+
+fn list(params: Value) -> Result<Call, Error> {
+    let request: ListSessionsRequest = params::read(params)?;
+    if request.cwd.as_ref().is_some_and(|cwd| !cwd.is_absolute()) {
+        return Err(fault::invalid_field("cwd", "expected an absolute path"));
+    }
+    Ok(Call::List {
+        cwd: request.cwd,
+        cursor: request.cursor,
+    })
+}
+
+fn prompt(params: Value) -> Result<Call, Error> {
+    let request: PromptRequest = params::read(params)?;
+    Ok(Call::Prompt {
+        session: session(&request.session_id),
+        content: from_acp::prompt(request.prompt)?,
+    })
+}
+
+fn set_mode(params: Value) -> Result<Call, Error> {
+    let request: SetSessionModeRequest = params::read(params)?;
+    Ok(Call::SetMode {
+        session: session(&request.session_id),
+        option: SetOption::Mode(request.mode_id.0.to_string()),
+    })
+}
+
+fn set_config_option(params: Value) -> Result<Call, Error> {
+    // The schema's type chooses by shape here and could not say what is wrong with the value.
+    match params.get("value") {
+        None => return Err(fault::invalid_field("value", "is missing")),
+        Some(value) if !value.is_string() => {
+            return Err(fault::invalid_field(
+                "value",
+                "expected one of the option's values, a string",
+            ));
+        }
+        Some(_) => {}
+    }
+    let request: SetSessionConfigOptionRequest = params::read(params)?;
+    let SessionConfigOptionValue::ValueId { value } = request.value else {
+        return Err(fault::invalid_field("type", "no option of this session is a boolean"));
+    };
+    let option = match &*request.config_id.0 {
+        MODE => SetOption::Mode(value.0.to_string()),
+        MODEL => SetOption::Model(value.0.to_string()),
+        _ => {
+            return Err(fault::invalid_field(
+                "configId",
+                "is none of the options of this session",
+            ));
+        }
+    };
+    Ok(Call::SetOption {
+        session: session(&request.session_id),
+        option,
+    })
+}
+
+fn session(id: &agent_client_protocol_schema::v1::SessionId) -> SessionId {
+    SessionId::from(&*id.0)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+    use super::*;
+
+    fn folders() -> Folders {
+        Folders {
+            cwd: "/w".into(),
+            extra_roots: vec!["/x".into()],
+        }
+    }
+
+    #[track_caller]
+    fn check(method: &str, params: Value, expect: Call) {
+        assert_eq!(Call::read(method, params).unwrap(), expect);
+    }
+
+    #[track_caller]
+    fn refuses(method: &str, params: Value, code: i32, field: Option<&str>) {
+        let error = Call::read(method, params).unwrap_err();
+        assert_eq!(i32::from(error.code), code);
+        assert_eq!(error.data, field.map(|field| json!({ "field": field })));
+    }
+
+    #[test]
+    fn every_method_that_is_served_is_read() {
+        check(
+            "authenticate",
+            json!({ "methodId": "a" }),
+            Call::Authenticate { method: "a".into() },
+        );
+        let stdio = json!([{ "name": "m", "command": "/m", "args": [], "env": [] }]);
+        check(
+            "session/new",
+            json!({ "cwd": "/w", "additionalDirectories": ["/x"], "mcpServers": stdio }),
+            Call::New {
+                folders: folders(),
+                mcp_servers: 1,
+            },
+        );
+        for (method, replay) in [("session/load", true), ("session/resume", false)] {
+            check(
+                method,
+                json!({ "sessionId": "s", "cwd": "/w", "additionalDirectories": ["/x"], "mcpServers": [] }),
+                Call::Open {
+                    session: "s".into(),
+                    folders: folders(),
+                    replay,
+                    mcp_servers: 0,
+                },
+            );
+        }
+        check(
+            "session/list",
+            Value::Null,
+            Call::List {
+                cwd: None,
+                cursor: None,
+            },
+        );
+        check(
+            "session/list",
+            json!({ "cwd": "/w", "cursor": "c" }),
+            Call::List {
+                cwd: Some("/w".into()),
+                cursor: Some("c".into()),
+            },
+        );
+        check("session/close", json!({ "sessionId": "s" }), Call::Close("s".into()));
+        check(
+            "session/prompt",
+            json!({ "sessionId": "s", "prompt": [{ "type": "text", "text": "hi" }] }),
+            Call::Prompt {
+                session: "s".into(),
+                content: vec![Content::text("hi")],
+            },
+        );
+        let mode = || SetOption::Mode("plan".into());
+        check(
+            "session/set_mode",
+            json!({ "sessionId": "s", "modeId": "plan" }),
+            Call::SetMode {
+                session: "s".into(),
+                option: mode(),
+            },
+        );
+        check(
+            "session/set_config_option",
+            json!({ "sessionId": "s", "configId": "mode", "value": "plan" }),
+            Call::SetOption {
+                session: "s".into(),
+                option: mode(),
+            },
+        );
+        check(
+            "session/set_config_option",
+            json!({ "sessionId": "s", "configId": "model", "value": "a/b" }),
+            Call::SetOption {
+                session: "s".into(),
+                option: SetOption::Model("a/b".into()),
+            },
+        );
+    }
+
+    #[test]
+    fn unknown_and_unadvertised_methods_are_not_served() {
+        for method in [
+            "session/delete",
+            "session/fork",
+            "logout",
+            "session/set_model",
+            "_custom",
+            "",
+            "Initialize",
+        ] {
+            refuses(method, json!({ "sessionId": "s" }), -32601, None);
+        }
+    }
+
+    #[test]
+    fn missing_or_null_mcp_servers_are_none() {
+        for method in ["session/new", "session/load", "session/resume"] {
+            let mut params = json!({ "sessionId": "s", "cwd": "/w", "unknown": 1, "_meta": { "a": 1 } });
+            Call::read(method, params.clone()).unwrap();
+            params["mcpServers"] = Value::Null;
+            Call::read(method, params).unwrap();
+        }
+    }
+
+    #[test]
+    fn wrong_params_are_refused_by_the_fields_name() {
+        refuses("authenticate", json!({}), -32602, Some("methodId"));
+        refuses("session/new", json!({ "cwd": "rel" }), -32602, Some("cwd"));
+        refuses("session/new", json!({ "cwd": 1 }), -32602, Some("cwd"));
+        refuses("session/new", json!([]), -32602, Some("params"));
+        let prompt = json!({ "cwd": "/w", "systemPrompt": { "mode": "append", "content": [{ "type": "text", "text": "be kind" }] } });
+        refuses("session/new", prompt, -32602, Some("systemPrompt"));
+        refuses(
+            "session/new",
+            json!({ "cwd": "/w", "mcpServers": [{ "name": 1 }] }),
+            -32602,
+            Some("mcpServers[0]"),
+        );
+        refuses("session/load", json!({ "cwd": "/w" }), -32602, Some("sessionId"));
+        refuses("session/resume", json!({ "sessionId": "s" }), -32602, Some("cwd"));
+        refuses("session/list", json!({ "cwd": "rel" }), -32602, Some("cwd"));
+        refuses("session/list", json!({ "cursor": 1 }), -32602, Some("cursor"));
+        refuses("session/close", json!({}), -32602, Some("sessionId"));
+        refuses("session/prompt", json!({ "sessionId": "s" }), -32602, Some("prompt"));
+        refuses("session/set_mode", json!({ "sessionId": "s" }), -32602, Some("modeId"));
+        let option = |value: Value| json!({ "sessionId": "s", "configId": "mode", "value": value });
+        refuses("session/set_config_option", option(json!(true)), -32602, Some("value"));
+        refuses(
+            "session/set_config_option",
+            json!({ "sessionId": "s", "configId": "mode" }),
+            -32602,
+            Some("value"),
+        );
+        let unknown = json!({ "sessionId": "s", "configId": "x", "value": "y" });
+        refuses("session/set_config_option", unknown, -32602, Some("configId"));
+    }
+}

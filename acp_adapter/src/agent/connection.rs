@@ -1,0 +1,437 @@
+//! One client's connection: what each line, and each thing that leaves the core, leads to. Does no input or output and
+//! never waits.
+
+use agent_client_protocol_schema::v1::{
+    AuthenticateResponse, CancelNotification, CancelRequestNotification, CloseSessionResponse, Error, PromptResponse,
+    RequestId, RequestPermissionOutcome, RequestPermissionResponse, SessionNotification, SessionUpdate,
+    SetSessionModeResponse,
+};
+use agent_core::approval::{OptionKind, UserAnswer};
+use agent_core::content::Content;
+use agent_core::event::Envelope;
+use agent_core::id::{SessionId, TurnId};
+use agent_core::outward::{Answer, CallError, CallId, Outward, Parcel, SessionView};
+use agent_core::runtime::Runtime;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::call::Call;
+use super::envelope::{self, Incoming};
+use super::framer::Line;
+use super::handshake::{Client, Gate, Settings};
+use super::notes::Notes;
+use super::outbox::Outbox;
+use super::pending::{Asked, Cancelled, Inbound, Outbound};
+use super::to_acp::{self, Effect, view};
+use super::{fault, params};
+
+/// All the state of a connection.
+pub(crate) struct Connection {
+    runtime: Runtime,
+    settings: Settings,
+    gate: Gate,
+    inbound: Inbound,
+    outbound: Outbound,
+    notes: Notes,
+    pub(crate) outbox: Outbox,
+}
+
+impl Connection {
+    pub(crate) fn new(runtime: Runtime, settings: Settings) -> Self {
+        Self {
+            runtime,
+            settings,
+            gate: Gate::Closed,
+            inbound: Inbound::default(),
+            outbound: Outbound::default(),
+            notes: Notes::default(),
+            outbox: Outbox::default(),
+        }
+    }
+
+    /// A line from the client.
+    pub(crate) fn line(&mut self, line: Line) {
+        match envelope::read(line) {
+            Ok(None) => {}
+            Ok(Some(Incoming::Request { id, method, params })) => self.request(id, &method, params),
+            Ok(Some(Incoming::Notification { method, params })) => self.notification(&method, params),
+            Ok(Some(Incoming::Response { id, result })) => self.response(&id, result),
+            Err(refused) => self.refuse(&refused.id, &refused.error),
+        }
+    }
+
+    /// Something from the core. It keeps its room there until what it led to is written.
+    pub(crate) fn parcel(&mut self, mut parcel: Parcel) {
+        match parcel.take() {
+            Some(Outward::Live(envelope)) => self.live(envelope),
+            Some(Outward::Replay(envelope)) => self.replay(envelope),
+            Some(Outward::Answer { call, result }) => self.answer(call, result),
+            None => {}
+        }
+        self.outbox.keep(parcel);
+    }
+
+    /// Cancels every turn that a prompt waits for: the client is gone.
+    pub(crate) fn cancel_all(&mut self) {
+        for session in self.inbound.prompted() {
+            self.cancel(&session);
+        }
+    }
+
+    /// Whether every request has its answer.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        self.inbound.is_empty()
+    }
+
+    /// Whether a request other than a prompt waits for the core.
+    pub(crate) fn awaits_calls(&self) -> bool {
+        self.inbound.has_calls()
+    }
+
+    fn client(&self) -> Client {
+        self.gate.client()
+    }
+
+    // What the client sends.
+
+    fn request(&mut self, id: RequestId, method: &str, params: Value) {
+        tracing::debug!(%id, method, trace = traceparent(&params), "request");
+        if self.inbound.holds(&id) {
+            return self.refuse(&id, &fault::invalid_request("a request with this `id` is in flight"));
+        }
+        if self.inbound.is_full() {
+            return self.refuse(&id, &fault::invalid_request("too many requests wait for their answer"));
+        }
+        let call = self.gate.admit(method).and_then(|()| Call::read(method, params));
+        match call {
+            Ok(call) => self.call(id, call),
+            Err(error) => self.refuse(&id, &error),
+        }
+    }
+
+    fn call(&mut self, id: RequestId, call: Call) {
+        match call {
+            Call::Initialize(client) => self.initialize(&id, client),
+            Call::Authenticate { method } => self.authenticate(&id, &method),
+            Call::New { folders, mcp_servers } => {
+                let call = self.runtime.create(folders);
+                self.inbound.add_call(id, call, Asked::New { mcp_servers });
+            }
+            Call::Open {
+                session,
+                folders,
+                replay,
+                mcp_servers,
+            } => {
+                let call = self.runtime.open(session.clone(), Some(folders), replay);
+                let asked = if replay {
+                    Asked::Load { session, mcp_servers }
+                } else {
+                    Asked::Resume { mcp_servers }
+                };
+                self.inbound.add_call(id, call, asked);
+            }
+            Call::List { cwd, cursor } => {
+                let call = self.runtime.list(cwd, cursor);
+                self.inbound.add_call(id, call, Asked::List);
+            }
+            Call::Close(session) => self.close(id, session),
+            Call::Prompt { session, content } => self.prompt(id, session, content),
+            Call::SetMode { session, option } => {
+                let call = self.runtime.set_option(session, option);
+                self.inbound.add_call(id, call, Asked::SetMode);
+            }
+            Call::SetOption { session, option } => {
+                let call = self.runtime.set_option(session, option);
+                self.inbound.add_call(id, call, Asked::SetOption);
+            }
+        }
+    }
+
+    fn initialize(&mut self, id: &RequestId, client: Client) {
+        self.respond(id, self.settings.greeting(&client));
+        self.gate.greet(client);
+    }
+
+    fn authenticate(&mut self, id: &RequestId, method: &str) {
+        match self.settings.authenticate(method) {
+            Ok(()) => self.respond(id, AuthenticateResponse::new()),
+            Err(error) => self.refuse(id, &error),
+        }
+    }
+
+    fn close(&mut self, id: RequestId, session: SessionId) {
+        self.withdraw(&session, None);
+        self.notes.forget(&session);
+        let call = self.runtime.close(session);
+        self.inbound.add_call(id, call, Asked::Close);
+    }
+
+    fn prompt(&mut self, id: RequestId, session: SessionId, content: Vec<Content>) {
+        match self.runtime.prompt(&session, content) {
+            Ok(turn) => self.inbound.add_turn(id, session, turn),
+            Err(error) => self.refuse(&id, &self.fault(&error, "prompt")),
+        }
+    }
+
+    fn notification(&mut self, method: &str, params: Value) {
+        match method {
+            "session/cancel" => match params::read::<CancelNotification>(params) {
+                Ok(cancel) => self.cancel(&SessionId::from(&*cancel.session_id.0)),
+                Err(error) => tracing::debug!(%error, "a cancel that can't be read"),
+            },
+            "$/cancel_request" => match params::read::<CancelRequestNotification>(params) {
+                Ok(cancel) => self.cancel_request(&cancel.request_id),
+                Err(error) => tracing::debug!(%error, "a cancel that can't be read"),
+            },
+            _ => tracing::debug!(method, "a notification that is not known"),
+        }
+    }
+
+    fn cancel(&mut self, session: &SessionId) {
+        self.runtime.cancel(session);
+        self.withdraw(session, None);
+    }
+
+    fn cancel_request(&mut self, id: &RequestId) {
+        match self.inbound.cancel(id) {
+            Some(Cancelled::Turn(session, turn)) => {
+                self.runtime.cancel_turn(&session, turn);
+                self.withdraw(&session, Some(turn));
+            }
+            Some(Cancelled::Call) => self.refuse(id, &fault::cancelled()),
+            None => tracing::debug!(%id, "a cancel of a request that does not wait"),
+        }
+    }
+
+    /// Takes our questions back. The core has closed them; what the client still says to them is not heard.
+    fn withdraw(&mut self, session: &SessionId, turn: Option<TurnId>) {
+        for id in self.outbound.withdraw(session, turn) {
+            self.take_back(id);
+        }
+    }
+
+    fn take_back(&mut self, id: RequestId) {
+        let cancel = CancelRequestNotification::new(id);
+        self.outbox.line(envelope::notification("$/cancel_request", cancel));
+    }
+
+    fn response(&mut self, id: &RequestId, result: Option<Value>) {
+        match self.outbound.answered(id) {
+            Some((session, approval)) => self.runtime.decide(&session, &approval, user_answer(result)),
+            None => tracing::debug!(%id, "a response that nobody waits for"),
+        }
+    }
+
+    // What the core sends.
+
+    fn live(&mut self, envelope: Envelope) {
+        let (session, turn) = (envelope.session.clone(), envelope.turn);
+        for note in self.notes.before(&session, &envelope.event) {
+            self.update(&session, note);
+        }
+        for effect in to_acp::live(envelope, &self.client()) {
+            self.effect(&session, turn, effect);
+        }
+    }
+
+    fn replay(&mut self, envelope: Envelope) {
+        // A load that has been cancelled has been answered, and nothing may follow for it.
+        if !self.inbound.wants_replay(&envelope.session) {
+            return;
+        }
+        let (session, turn) = (envelope.session.clone(), envelope.turn);
+        for effect in to_acp::replay(envelope) {
+            self.effect(&session, turn, effect);
+        }
+    }
+
+    fn effect(&mut self, session: &SessionId, turn: Option<TurnId>, effect: Effect) {
+        match effect {
+            Effect::Update(update) => self.update(session, update),
+            Effect::Note(note) => {
+                if let Some(note) = self.notes.place(session, note) {
+                    self.update(session, note);
+                }
+            }
+            Effect::Ask { approval, request } => {
+                let id = self.outbound.ask(session.clone(), turn, approval);
+                self.outbox
+                    .line(envelope::request(&id, "session/request_permission", request));
+            }
+            Effect::Decided(approval) => {
+                if let Some(id) = self.outbound.decided(&approval) {
+                    self.take_back(id);
+                }
+            }
+            Effect::EndTurn(end) => self.end_turn(session, turn, end),
+        }
+    }
+
+    fn end_turn(
+        &mut self,
+        session: &SessionId,
+        turn: Option<TurnId>,
+        end: Result<agent_client_protocol_schema::v1::StopReason, Error>,
+    ) {
+        let Some(id) = turn.and_then(|turn| self.inbound.take_turn(session, turn)) else {
+            return tracing::warn!(%session, ?turn, "a turn has ended that no prompt waits for");
+        };
+        self.withdraw(session, turn);
+        match end {
+            Ok(stop) => self.respond(&id, PromptResponse::new(stop)),
+            Err(error) => self.refuse(&id, &error),
+        }
+    }
+
+    fn answer(&mut self, call: CallId, result: Result<Answer, CallError>) {
+        let (id, asked) = self.inbound.take_call(call).unzip();
+        match (id.flatten(), asked, result) {
+            (Some(id), Some(asked), Ok(answer)) => self.answered(&id, &asked, &answer),
+            (Some(id), Some(asked), Err(error)) => self.refuse(&id, &self.fault(&error, option_field(&asked))),
+            (_, _, Ok(answer)) => self.unheard(answer),
+            (_, _, Err(error)) => tracing::debug!(%error, "a call has failed that nobody waits for"),
+        }
+    }
+
+    fn answered(&mut self, id: &RequestId, asked: &Asked, answer: &Answer) {
+        match answer {
+            Answer::Created(view) => {
+                self.respond(id, view::created(view));
+                self.announce(view, asked);
+            }
+            Answer::Opened(view) => {
+                match asked {
+                    Asked::Load { .. } => self.respond(id, view::loaded(view)),
+                    Asked::New { .. }
+                    | Asked::Resume { .. }
+                    | Asked::List
+                    | Asked::Close
+                    | Asked::SetMode
+                    | Asked::SetOption => self.respond(id, view::resumed(view)),
+                }
+                self.announce(view, asked);
+            }
+            Answer::Listed(page) => self.respond(id, view::listed(page)),
+            Answer::Closed => self.respond(id, CloseSessionResponse::new()),
+            Answer::OptionSet(view) if *asked == Asked::SetMode => {
+                self.respond(id, SetSessionModeResponse::new());
+                self.update(&view.id, view::options_changed(view));
+            }
+            Answer::OptionSet(view) => self.respond(id, view::option_set(view)),
+        }
+    }
+
+    /// A result whose request was cancelled, or that the core gives of itself.
+    fn unheard(&mut self, answer: Answer) {
+        match answer {
+            // Nobody knows this session's id, so that nobody could close it.
+            Answer::Created(view) => {
+                self.runtime.close(view.id);
+            }
+            Answer::OptionSet(view) => self.update(&view.id, view::options_changed(&view)),
+            Answer::Opened(_) | Answer::Listed(_) | Answer::Closed => {}
+        }
+    }
+
+    /// What follows the answer that opens a session.
+    fn announce(&mut self, view: &SessionView, asked: &Asked) {
+        for update in view::announced(view) {
+            self.update(&view.id, update);
+        }
+        let servers = match asked {
+            Asked::New { mcp_servers } | Asked::Load { mcp_servers, .. } | Asked::Resume { mcp_servers } => {
+                *mcp_servers
+            }
+            Asked::List | Asked::Close | Asked::SetMode | Asked::SetOption => 0,
+        };
+        if servers > 0 {
+            let detail = format!("{servers} of this session's servers were not started; its other tools work");
+            for effect in to_acp::warning("MCP servers are not served yet", &detail, &self.client()) {
+                self.effect(&view.id, None, effect);
+            }
+        }
+    }
+
+    // What goes to the client.
+
+    fn fault(&self, error: &CallError, option_field: &str) -> Error {
+        let methods = self.settings.auth_methods(&self.client());
+        fault::of_call(error, option_field, &json!(methods))
+    }
+
+    fn update(&mut self, session: &SessionId, update: SessionUpdate) {
+        self.outbox
+            .update(SessionNotification::new(session.as_str().to_owned(), update));
+    }
+
+    fn respond(&mut self, id: &RequestId, result: impl Serialize) {
+        self.outbox.line(envelope::result(id, result));
+    }
+
+    fn refuse(&mut self, id: &RequestId, error: &Error) {
+        tracing::debug!(%id, code = i32::from(error.code), message = error.message, "error answer");
+        self.outbox.line(envelope::error(id, error));
+    }
+}
+
+/// What the request calls an option's value.
+fn option_field(asked: &Asked) -> &'static str {
+    match asked {
+        Asked::SetMode => "modeId",
+        Asked::SetOption
+        | Asked::New { .. }
+        | Asked::Load { .. }
+        | Asked::Resume { .. }
+        | Asked::List
+        | Asked::Close => "value",
+    }
+}
+
+/// The answer to a question. An error, and whatever can't be understood, allows nothing.
+fn user_answer(result: Option<Value>) -> UserAnswer {
+    let answer = result.and_then(|result| serde_json::from_value::<RequestPermissionResponse>(result).ok());
+    match answer.map(|answer| answer.outcome) {
+        Some(RequestPermissionOutcome::Cancelled) => UserAnswer::Cancelled,
+        Some(RequestPermissionOutcome::Selected(selected)) => {
+            let kinds = [OptionKind::AllowOnce, OptionKind::AllowAlways, OptionKind::RejectOnce];
+            let chosen = kinds.into_iter().find(|kind| kind.id() == &*selected.option_id.0);
+            chosen.map_or(UserAnswer::Invalid, UserAnswer::Chose)
+        }
+        Some(_) | None => UserAnswer::Invalid,
+    }
+}
+
+/// The trace that a request belongs to, for the log.
+fn traceparent(params: &Value) -> Option<&str> {
+    params.get("_meta")?.get("traceparent")?.as_str()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_option_by_its_id_is_a_choice() {
+        let check = |result: Option<Value>, expect: UserAnswer| assert_eq!(user_answer(result), expect);
+        let selected = |id: &str| Some(json!({ "outcome": { "outcome": "selected", "optionId": id } }));
+        check(selected("allow_once"), UserAnswer::Chose(OptionKind::AllowOnce));
+        check(selected("allow_always"), UserAnswer::Chose(OptionKind::AllowAlways));
+        check(selected("reject_once"), UserAnswer::Chose(OptionKind::RejectOnce));
+        check(selected("Allow"), UserAnswer::Invalid);
+        check(
+            Some(json!({ "outcome": { "outcome": "cancelled" } })),
+            UserAnswer::Cancelled,
+        );
+        check(
+            Some(json!({ "outcome": { "outcome": "allowed" } })),
+            UserAnswer::Invalid,
+        );
+        check(
+            Some(json!({ "outcome": "selected", "optionId": "allow_once" })),
+            UserAnswer::Invalid,
+        );
+        check(Some(Value::Null), UserAnswer::Invalid);
+        check(None, UserAnswer::Invalid);
+    }
+}

@@ -1,0 +1,316 @@
+//! The JSON-RPC envelope, both ways. Knows no method and no parameter.
+
+use agent_client_protocol_schema::v1::{Error, RequestId};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::fault;
+use super::framer::Line;
+
+/// A message from the client.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Incoming {
+    /// Wants exactly one answer.
+    Request {
+        id: RequestId,
+        method: String,
+        params: Value,
+    },
+    /// Wants none.
+    Notification { method: String, params: Value },
+    /// Answers a request of ours: its result, or nothing where the client answered with an error.
+    Response { id: RequestId, result: Option<Value> },
+}
+
+/// A line that is no message: the error it is answered with.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Refused {
+    /// The request's id where it could be read, else null.
+    pub(crate) id: RequestId,
+    pub(crate) error: Error,
+}
+
+/// Reads a line; none for a blank one.
+pub(crate) fn read(line: Line) -> Result<Option<Incoming>, Refused> {
+    let text = match line {
+        Line::Text(text) if text.trim().is_empty() => return Ok(None),
+        Line::Text(text) => text,
+        Line::NotUtf8 => return Err(unreadable("the line is not valid UTF-8")),
+        Line::TooLong => return Err(refused(RequestId::Null, "message too large: a line may have 64 MiB")),
+    };
+    // The parser refuses 128 levels of nesting and more, so no line can exhaust the stack.
+    match serde_json::from_str(&text) {
+        Ok(Value::Object(message)) => sort(message).map(Some),
+        Ok(Value::Array(_)) => Err(refused(
+            RequestId::Null,
+            "batches are not served: send one object a line",
+        )),
+        Ok(Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) => {
+            Err(refused(RequestId::Null, "a message is a JSON object"))
+        }
+        Err(_) => Err(unreadable("the line is not valid JSON")),
+    }
+}
+
+fn sort(mut message: Map<String, Value>) -> Result<Incoming, Refused> {
+    let id = match message.remove("id").map(read_id) {
+        None => None,
+        Some(Some(id)) => Some(id),
+        Some(None) => return Err(refused(RequestId::Null, "`id` is a string, an integer or null")),
+    };
+    let refuse = |problem: &str| refused(id.clone().unwrap_or(RequestId::Null), problem);
+    if message.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
+        return Err(refuse("`jsonrpc` must be \"2.0\""));
+    }
+    let params = message.remove("params").unwrap_or(Value::Null);
+    match (message.remove("method"), id.clone()) {
+        (Some(Value::String(method)), Some(id)) => Ok(Incoming::Request { id, method, params }),
+        (Some(Value::String(method)), None) => Ok(Incoming::Notification { method, params }),
+        (Some(_), _) => Err(refuse("`method` is a string")),
+        (None, Some(id)) if message.contains_key("result") || message.contains_key("error") => Ok(Incoming::Response {
+            id,
+            result: message.remove("result").filter(|_| !message.contains_key("error")),
+        }),
+        (None, _) => Err(refuse("neither a request, nor a notification, nor a response")),
+    }
+}
+
+fn read_id(id: Value) -> Option<RequestId> {
+    match id {
+        Value::Null => Some(RequestId::Null),
+        Value::String(text) => Some(RequestId::Str(text)),
+        Value::Number(number) => number.as_i64().map(RequestId::Number),
+        Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+fn refused(id: RequestId, problem: &str) -> Refused {
+    Refused {
+        id,
+        error: fault::invalid_request(problem),
+    }
+}
+
+fn unreadable(problem: &str) -> Refused {
+    Refused {
+        id: RequestId::Null,
+        error: Error::new(fault::PARSE, problem),
+    }
+}
+
+#[derive(Serialize)]
+struct Outgoing<'a, P: Serialize> {
+    jsonrpc: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'a RequestId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    method: Option<&'static str>,
+    #[serde(flatten)]
+    body: Body<P>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Body<P: Serialize> {
+    Params(P),
+    Result(P),
+    Error(P),
+}
+
+/// A request of ours, as a line.
+pub(crate) fn request(id: &RequestId, method: &'static str, params: impl Serialize) -> Vec<u8> {
+    line(Some(id), Some(method), Body::Params(params))
+}
+
+/// A notification of ours, as a line.
+pub(crate) fn notification(method: &'static str, params: impl Serialize) -> Vec<u8> {
+    line(None, Some(method), Body::Params(params))
+}
+
+/// The answer to a request, as a line.
+pub(crate) fn result(id: &RequestId, result: impl Serialize) -> Vec<u8> {
+    line(Some(id), None, Body::Result(result))
+}
+
+/// The error answer to a request, as a line.
+pub(crate) fn error(id: &RequestId, error: &Error) -> Vec<u8> {
+    line(Some(id), None, Body::Error(error))
+}
+
+fn line<P: Serialize>(id: Option<&RequestId>, method: Option<&'static str>, body: Body<P>) -> Vec<u8> {
+    let outgoing = Outgoing {
+        jsonrpc: "2.0",
+        id,
+        method,
+        body,
+    };
+    let mut line = serde_json::to_vec(&outgoing)
+        .expect("protocol types serialize: their keys are strings, and `to_acp` makes every path UTF-8");
+    line.push(b'\n');
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+    use super::*;
+    use serde_json::json;
+
+    fn text(text: &str) -> Line {
+        Line::Text(text.into())
+    }
+
+    #[track_caller]
+    fn refuses(line: Line, code: i32, id: RequestId) {
+        let refused = read(line).unwrap_err();
+        assert_eq!((i32::from(refused.error.code), refused.id), (code, id));
+    }
+
+    #[test]
+    fn what_is_not_json_is_a_parse_error_without_id() {
+        for line in [
+            "{",
+            r#"{"jsonrpc":"2.0","id":1,"#,
+            "Welcome back",
+            "nul",
+            r#""\ud800""#,
+            "{} {}",
+        ] {
+            refuses(text(line), -32700, RequestId::Null);
+        }
+        refuses(Line::NotUtf8, -32700, RequestId::Null);
+    }
+
+    #[test]
+    fn nesting_of_128_levels_is_a_parse_error_and_127_are_read() {
+        let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+        refuses(text(&nested(127)), -32600, RequestId::Null);
+        for depth in [128, 1_000, 100_000] {
+            refuses(text(&nested(depth)), -32700, RequestId::Null);
+        }
+    }
+
+    #[test]
+    fn a_line_that_is_too_large_is_an_invalid_request() {
+        refuses(Line::TooLong, -32600, RequestId::Null);
+    }
+
+    #[test]
+    fn what_is_no_envelope_is_an_invalid_request_with_its_id_if_readable() {
+        for line in [
+            "[]",
+            r#"[{"jsonrpc":"2.0","id":1,"method":"initialize"}]"#,
+            "null",
+            "1",
+            "true",
+            r#""a""#,
+            "{}",
+        ] {
+            refuses(text(line), -32600, RequestId::Null);
+        }
+        refuses(text(r#"{"id":1}"#), -32600, RequestId::Number(1));
+        refuses(text(r#"{"jsonrpc":"2.0","id":1}"#), -32600, RequestId::Number(1));
+        refuses(
+            text(r#"{"jsonrpc":"1.0","id":"a","method":"m"}"#),
+            -32600,
+            RequestId::Str("a".into()),
+        );
+        refuses(text(r#"{"id":7,"method":"m"}"#), -32600, RequestId::Number(7));
+        refuses(
+            text(r#"{"jsonrpc":"2.0","id":2,"method":3}"#),
+            -32600,
+            RequestId::Number(2),
+        );
+        for id in ["1.5", "true", "{}", "[]", "99999999999999999999"] {
+            let line = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"m"}}"#);
+            refuses(text(&line), -32600, RequestId::Null);
+        }
+    }
+
+    #[test]
+    fn blank_lines_are_nothing() {
+        for line in ["", "  ", "\t"] {
+            assert_eq!(read(text(line)).unwrap(), None);
+        }
+    }
+
+    #[test]
+    fn messages_are_sorted_by_what_they_hold() {
+        let request = |id| Incoming::Request {
+            id,
+            method: "m".into(),
+            params: Value::Null,
+        };
+        let check = |line: &str, expect| assert_eq!(read(text(line)).unwrap(), Some(expect));
+        check(
+            r#"{"jsonrpc":"2.0","id":1,"method":"m"}"#,
+            request(RequestId::Number(1)),
+        );
+        check(
+            r#"{"jsonrpc":"2.0","id":"1","method":"m"}"#,
+            request(RequestId::Str("1".into())),
+        );
+        check(r#"{"jsonrpc":"2.0","id":null,"method":"m"}"#, request(RequestId::Null));
+        check(
+            r#"{"jsonrpc":"2.0","method":"m","params":{"a":1}}"#,
+            Incoming::Notification {
+                method: "m".into(),
+                params: json!({ "a": 1 }),
+            },
+        );
+        check(
+            r#"{"jsonrpc":"2.0","id":1,"result":null}"#,
+            Incoming::Response {
+                id: RequestId::Number(1),
+                result: Some(Value::Null),
+            },
+        );
+        check(
+            r#"{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"m"}}"#,
+            Incoming::Response {
+                id: RequestId::Number(1),
+                result: None,
+            },
+        );
+    }
+
+    #[test]
+    fn errors_echo_nothing_of_the_input() {
+        for line in [
+            "SECRET",
+            r#"{"jsonrpc":"SECRET","id":1}"#,
+            r#"{"jsonrpc":"2.0","id":{"SECRET":1}}"#,
+            r#"["SECRET"]"#,
+        ] {
+            let refused = read(text(line)).unwrap_err();
+            assert!(!format!("{refused:?}").contains("SECRET"));
+        }
+    }
+
+    #[test]
+    fn what_goes_out_is_one_line_each() {
+        let id = RequestId::Number(3);
+        let lines = [
+            (
+                request(&id, "m", json!({ "a": "x\ny" })),
+                json!({ "jsonrpc": "2.0", "id": 3, "method": "m", "params": { "a": "x\ny" } }),
+            ),
+            (
+                notification("m", json!({})),
+                json!({ "jsonrpc": "2.0", "method": "m", "params": {} }),
+            ),
+            (
+                result(&RequestId::Null, json!({})),
+                json!({ "jsonrpc": "2.0", "id": null, "result": {} }),
+            ),
+            (
+                error(&id, &Error::new(-1, "e")),
+                json!({ "jsonrpc": "2.0", "id": 3, "error": { "code": -1, "message": "e" } }),
+            ),
+        ];
+        for (line, expect) in lines {
+            assert_eq!(line.iter().filter(|byte| **byte == b'\n').count(), 1);
+            assert_eq!(serde_json::from_slice::<Value>(&line).unwrap(), expect);
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! From the protocol's words to the core's: prompts and folders.
+
+use std::path::PathBuf;
+
+use agent_client_protocol_schema::v1::{ContentBlock, EmbeddedResourceResource, Error};
+use agent_core::content::{Blob, Content};
+use agent_core::runtime::Folders;
+
+use super::fault;
+
+/// A prompt, piece by piece and in its order.
+pub(crate) fn prompt(blocks: Vec<ContentBlock>) -> Result<Vec<Content>, Error> {
+    let pieces = blocks.into_iter().enumerate();
+    pieces.map(|(index, block)| piece(index, block)).collect()
+}
+
+fn piece(index: usize, block: ContentBlock) -> Result<Content, Error> {
+    match block {
+        ContentBlock::Text(text) => Ok(Content::Text { text: text.text }),
+        ContentBlock::Image(image) => Ok(Content::Image {
+            data: bytes(&image.data, &format!("prompt[{index}].data"))?,
+            mime_type: image.mime_type,
+            uri: image.uri,
+        }),
+        ContentBlock::ResourceLink(link) => Ok(Content::Link {
+            uri: link.uri,
+            name: link.name,
+        }),
+        ContentBlock::Resource(resource) => self::resource(index, resource.resource),
+        ContentBlock::Audio(_) => Err(unserved(index, "audio is not taken: send its text")),
+        _ => Err(unserved(index, "this kind of content is not taken")),
+    }
+}
+
+fn resource(index: usize, resource: EmbeddedResourceResource) -> Result<Content, Error> {
+    match resource {
+        EmbeddedResourceResource::TextResourceContents(text) => Ok(Content::Resource {
+            uri: text.uri,
+            mime_type: text.mime_type,
+            text: text.text,
+        }),
+        EmbeddedResourceResource::BlobResourceContents(blob) => {
+            let data = bytes(&blob.blob, &format!("prompt[{index}].resource.blob"))?;
+            match blob.mime_type {
+                Some(mime_type) if mime_type.starts_with("image/") => Ok(Content::Image {
+                    mime_type,
+                    data,
+                    uri: Some(blob.uri),
+                }),
+                mime_type => Ok(Content::text(format!(
+                    "[{} was attached: {} bytes of {}, which can't be read as text]",
+                    blob.uri,
+                    data.bytes().len(),
+                    mime_type.as_deref().unwrap_or("unknown type"),
+                ))),
+            }
+        }
+        _ => Err(unserved(index, "this kind of resource is not taken")),
+    }
+}
+
+fn bytes(base64: &str, field: &str) -> Result<Blob, Error> {
+    Blob::from_base64(base64).map_err(|_| fault::invalid_field(field, "expected base64"))
+}
+
+fn unserved(index: usize, problem: &str) -> Error {
+    fault::invalid_field(&format!("prompt[{index}]"), problem)
+}
+
+/// The folders of a session; the protocol wants absolute ones. Whether they exist is the core's question.
+pub(crate) fn folders(cwd: PathBuf, extra_roots: Vec<PathBuf>) -> Result<Folders, Error> {
+    if !cwd.is_absolute() {
+        return Err(fault::invalid_field("cwd", "expected an absolute path"));
+    }
+    if let Some(index) = extra_roots.iter().position(|root| !root.is_absolute()) {
+        let field = format!("additionalDirectories[{index}]");
+        return Err(fault::invalid_field(&field, "expected an absolute path"));
+    }
+    Ok(Folders { cwd, extra_roots })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn read(blocks: Value) -> Result<Vec<Content>, Error> {
+        prompt(serde_json::from_value(blocks).unwrap())
+    }
+
+    #[test]
+    fn each_kind_of_content_has_its_counterpart() {
+        let check = |block: Value, expect: Content| assert_eq!(read(json!([block])).unwrap(), [expect]);
+        check(json!({ "type": "text", "text": "hi" }), Content::text("hi"));
+        let image = |uri: Option<&str>| Content::Image {
+            mime_type: "image/png".into(),
+            data: Blob::Inline(b"abc".as_slice().into()),
+            uri: uri.map(str::to_owned),
+        };
+        check(
+            json!({ "type": "image", "mimeType": "image/png", "data": "YWJj" }),
+            image(None),
+        );
+        check(
+            json!({ "type": "resource_link", "uri": "file:///a#L1-2", "name": "a" }),
+            Content::Link {
+                uri: "file:///a#L1-2".into(),
+                name: "a".into(),
+            },
+        );
+        check(
+            json!({ "type": "resource", "resource": { "uri": "file:///a", "text": "t" } }),
+            Content::Resource {
+                uri: "file:///a".into(),
+                mime_type: None,
+                text: "t".into(),
+            },
+        );
+        check(
+            json!({ "type": "resource", "resource": { "uri": "u", "blob": "YWJj", "mimeType": "image/png" } }),
+            image(Some("u")),
+        );
+        check(
+            json!({ "type": "resource", "resource": { "uri": "u", "blob": "YWJj", "mimeType": "application/pdf" } }),
+            Content::text("[u was attached: 3 bytes of application/pdf, which can't be read as text]"),
+        );
+    }
+
+    #[test]
+    fn an_empty_prompt_is_one() {
+        assert_eq!(read(json!([])).unwrap(), []);
+    }
+
+    #[test]
+    fn what_can_not_be_taken_is_named_by_its_place() {
+        let check = |block: Value, field: &str| {
+            let error = read(json!([{ "type": "text", "text": "" }, block])).unwrap_err();
+            assert_eq!(
+                (i32::from(error.code), error.data),
+                (-32602, Some(json!({ "field": field })))
+            );
+        };
+        check(
+            json!({ "type": "image", "mimeType": "image/png", "data": "?" }),
+            "prompt[1].data",
+        );
+        check(
+            json!({ "type": "resource", "resource": { "uri": "u", "blob": "?" } }),
+            "prompt[1].resource.blob",
+        );
+        check(
+            json!({ "type": "audio", "mimeType": "audio/wav", "data": "YWJj" }),
+            "prompt[1]",
+        );
+    }
+
+    #[test]
+    fn relative_folders_are_refused_by_name() {
+        let field = |cwd: &str, roots: &[&str]| {
+            let roots = roots.iter().map(PathBuf::from).collect();
+            folders(cwd.into(), roots).map_err(|error| error.data.unwrap()["field"].clone())
+        };
+        assert_eq!(field("rel", &[]), Err(json!("cwd")));
+        assert_eq!(field("", &[]), Err(json!("cwd")));
+        assert_eq!(field("/a", &["/b", "c"]), Err(json!("additionalDirectories[1]")));
+        assert!(field("/a", &["/b"]).is_ok());
+    }
+}

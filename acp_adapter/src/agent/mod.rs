@@ -1,0 +1,23 @@
+//! The agent's side of ACP v1: requests come in as lines, the core is called, its events go out as lines.
+//!
+//! Reading order: [`framer`] (bytes to lines), [`envelope`] (lines to messages), [`handshake`], [`call`] (messages to
+//! typed calls), [`from_acp`] and [`to_acp`] (the translation), [`pending`], [`notes`] and [`outbox`] (all the state
+//! there is), [`connection`] (one match on each thing that can come), [`serve`] (threads and the one task).
+
+mod call;
+mod connection;
+mod envelope;
+mod fault;
+mod framer;
+mod from_acp;
+mod handshake;
+mod notes;
+mod outbox;
+mod params;
+mod pending;
+mod serve;
+mod threads;
+pub mod to_acp;
+
+pub use handshake::{Client, Settings, TerminalAuth};
+pub use serve::{ServeError, serve};

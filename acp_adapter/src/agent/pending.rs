@@ -1,0 +1,261 @@
+//! Who waits for whom: the client's requests that have no answer yet, and our questions to the client.
+
+use agent_client_protocol_schema::v1::RequestId;
+use agent_core::id::{ApprovalId, SessionId, TurnId};
+use agent_core::outward::CallId;
+
+/// Requests that may wait at once; a client that asks more without end is refused.
+pub(crate) const MOST: usize = 4096;
+
+/// The client's requests that wait for their answer. Empty at rest. A handful, so that a list is the right shape.
+#[derive(Default)]
+pub(crate) struct Inbound {
+    entries: Vec<Entry>,
+}
+
+struct Entry {
+    /// None once the request has been answered as cancelled; what the core says later has nowhere to go.
+    id: Option<RequestId>,
+    waits: Waits,
+}
+
+/// What will answer a request.
+enum Waits {
+    Turn(SessionId, TurnId),
+    Call(CallId, Asked),
+}
+
+/// What a call was asked for by, where that decides how its result is told.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Asked {
+    New { mcp_servers: usize },
+    Load { session: SessionId, mcp_servers: usize },
+    Resume { mcp_servers: usize },
+    List,
+    Close,
+    SetMode,
+    SetOption,
+}
+
+/// What a cancelled request was.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Cancelled {
+    /// A prompt: the core ends its turn, and that answers it.
+    Turn(SessionId, TurnId),
+    /// Anything else: it is to be answered now.
+    Call,
+}
+
+impl Inbound {
+    pub(crate) fn add_turn(&mut self, id: RequestId, session: SessionId, turn: TurnId) {
+        self.add(id, Waits::Turn(session, turn));
+    }
+
+    pub(crate) fn add_call(&mut self, id: RequestId, call: CallId, asked: Asked) {
+        self.add(id, Waits::Call(call, asked));
+    }
+
+    fn add(&mut self, id: RequestId, waits: Waits) {
+        self.entries.push(Entry { id: Some(id), waits });
+    }
+
+    /// Whether a request of this id waits.
+    pub(crate) fn holds(&self, id: &RequestId) -> bool {
+        self.entries.iter().any(|entry| entry.id.as_ref() == Some(id))
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.entries.len() >= MOST
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Whether anything but prompts waits.
+    pub(crate) fn has_calls(&self) -> bool {
+        self.entries.iter().any(|entry| matches!(entry.waits, Waits::Call(..)))
+    }
+
+    /// The sessions in which a prompt waits.
+    pub(crate) fn prompted(&self) -> Vec<SessionId> {
+        let sessions = self.entries.iter().filter_map(|entry| match &entry.waits {
+            Waits::Turn(session, _) => Some(session.clone()),
+            Waits::Call(..) => None,
+        });
+        sessions.collect()
+    }
+
+    /// Whether a load that waits wants this session's replay.
+    pub(crate) fn wants_replay(&self, session: &SessionId) -> bool {
+        self.entries.iter().any(|entry| {
+            let loads =
+                matches!(&entry.waits, Waits::Call(_, Asked::Load { session: loaded, .. }) if loaded == session);
+            loads && entry.id.is_some()
+        })
+    }
+
+    /// The prompt that a turn answers.
+    pub(crate) fn take_turn(&mut self, session: &SessionId, turn: TurnId) -> Option<RequestId> {
+        let answers = |waits: &Waits| matches!(waits, Waits::Turn(s, t) if s == session && *t == turn);
+        self.take(answers)?.id
+    }
+
+    /// The request that a call's result answers; its id is none if it has been answered as cancelled.
+    pub(crate) fn take_call(&mut self, call: CallId) -> Option<(Option<RequestId>, Asked)> {
+        let entry = self.take(|waits| matches!(waits, Waits::Call(c, _) if *c == call))?;
+        match entry.waits {
+            Waits::Call(_, asked) => Some((entry.id, asked)),
+            Waits::Turn(..) => None,
+        }
+    }
+
+    fn take(&mut self, answers: impl Fn(&Waits) -> bool) -> Option<Entry> {
+        let index = self.entries.iter().position(|entry| answers(&entry.waits))?;
+        Some(self.entries.remove(index))
+    }
+
+    /// Cancels a request; none if none of this id waits.
+    pub(crate) fn cancel(&mut self, id: &RequestId) -> Option<Cancelled> {
+        let entry = self.entries.iter_mut().find(|entry| entry.id.as_ref() == Some(id))?;
+        match &entry.waits {
+            Waits::Turn(session, turn) => Some(Cancelled::Turn(session.clone(), *turn)),
+            Waits::Call(..) => {
+                entry.id = None;
+                Some(Cancelled::Call)
+            }
+        }
+    }
+}
+
+/// Our questions that wait for the client. Empty at rest.
+#[derive(Default)]
+pub(crate) struct Outbound {
+    last: i64,
+    questions: Vec<Question>,
+}
+
+struct Question {
+    id: i64,
+    session: SessionId,
+    turn: Option<TurnId>,
+    approval: ApprovalId,
+}
+
+impl Outbound {
+    /// Notes a question and numbers it.
+    pub(crate) fn ask(&mut self, session: SessionId, turn: Option<TurnId>, approval: ApprovalId) -> RequestId {
+        self.last += 1;
+        self.questions.push(Question {
+            id: self.last,
+            session,
+            turn,
+            approval,
+        });
+        RequestId::Number(self.last)
+    }
+
+    /// The question that a response answers; none for a response that nobody waits for.
+    pub(crate) fn answered(&mut self, id: &RequestId) -> Option<(SessionId, ApprovalId)> {
+        let index = self
+            .questions
+            .iter()
+            .position(|question| RequestId::Number(question.id) == *id)?;
+        let question = self.questions.remove(index);
+        Some((question.session, question.approval))
+    }
+
+    /// The request of a question that was decided without its answer.
+    pub(crate) fn decided(&mut self, approval: &ApprovalId) -> Option<RequestId> {
+        let index = self
+            .questions
+            .iter()
+            .position(|question| question.approval == *approval)?;
+        Some(RequestId::Number(self.questions.remove(index).id))
+    }
+
+    /// Takes back the questions of a session, or of one of its turns.
+    pub(crate) fn withdraw(&mut self, session: &SessionId, turn: Option<TurnId>) -> Vec<RequestId> {
+        let of_turn = |question: &Question| turn.is_none() || question.turn == turn;
+        self.questions
+            .extract_if(.., |question| question.session == *session && of_turn(question))
+            .map(|question| RequestId::Number(question.id))
+            .collect()
+    }
+
+    #[cfg(test)]
+    fn is_empty(&self) -> bool {
+        self.questions.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+    use super::*;
+
+    fn id(id: i64) -> RequestId {
+        RequestId::Number(id)
+    }
+
+    #[test]
+    fn an_id_is_in_flight_until_its_answer() {
+        let mut inbound = Inbound::default();
+        inbound.add_turn(id(1), "s".into(), TurnId(1));
+        inbound.add_call(id(2), CallId(7), Asked::List);
+        assert!(inbound.holds(&id(1)) && inbound.holds(&id(2)) && !inbound.holds(&RequestId::Str("1".into())));
+        assert_eq!(inbound.take_turn(&"s".into(), TurnId(2)), None);
+        assert_eq!(inbound.take_turn(&"s".into(), TurnId(1)), Some(id(1)));
+        assert_eq!(inbound.take_call(CallId(7)), Some((Some(id(2)), Asked::List)));
+        assert_eq!(inbound.take_call(CallId(7)), None);
+        assert!(inbound.is_empty());
+    }
+
+    #[test]
+    fn a_cancelled_prompt_waits_for_its_turn_and_other_requests_do_not() {
+        let mut inbound = Inbound::default();
+        inbound.add_turn(id(1), "s".into(), TurnId(1));
+        inbound.add_call(
+            id(2),
+            CallId(7),
+            Asked::Load {
+                session: "l".into(),
+                mcp_servers: 0,
+            },
+        );
+        assert!(inbound.wants_replay(&"l".into()));
+        assert_eq!(inbound.cancel(&id(3)), None);
+        assert_eq!(inbound.cancel(&id(1)), Some(Cancelled::Turn("s".into(), TurnId(1))));
+        assert!(inbound.holds(&id(1)));
+        assert_eq!(inbound.cancel(&id(2)), Some(Cancelled::Call));
+        assert!(!inbound.holds(&id(2)) && !inbound.wants_replay(&"l".into()));
+        assert_eq!(inbound.cancel(&id(2)), None);
+        assert_eq!(inbound.take_call(CallId(7)).unwrap().0, None);
+    }
+
+    #[test]
+    fn a_question_is_answered_once_and_late_or_foreign_answers_are_nothing() {
+        let mut outbound = Outbound::default();
+        let first = outbound.ask("s".into(), Some(TurnId(1)), "a".into());
+        assert_eq!(outbound.answered(&id(99)), None);
+        assert_eq!(outbound.answered(&RequestId::Str("1".into())), None);
+        assert_eq!(outbound.answered(&first), Some(("s".into(), "a".into())));
+        assert_eq!(outbound.answered(&first), None);
+        let second = outbound.ask("s".into(), Some(TurnId(1)), "b".into());
+        assert_ne!(first, second);
+        assert_eq!(outbound.decided(&"b".into()), Some(second.clone()));
+        assert_eq!(outbound.answered(&second), None);
+        assert!(outbound.is_empty());
+    }
+
+    #[test]
+    fn a_cancel_takes_back_the_questions_of_its_session_or_turn() {
+        let mut outbound = Outbound::default();
+        let ids = [("s", 1, "a"), ("s", 2, "b"), ("t", 1, "c")]
+            .map(|(session, turn, approval)| outbound.ask(session.into(), Some(TurnId(turn)), approval.into()));
+        assert_eq!(outbound.withdraw(&"s".into(), Some(TurnId(2))), [ids[1].clone()]);
+        assert_eq!(outbound.withdraw(&"s".into(), None), [ids[0].clone()]);
+        assert_eq!(outbound.withdraw(&"s".into(), None), []);
+        assert_eq!(outbound.answered(&ids[2]), Some(("t".into(), "c".into())));
+    }
+}

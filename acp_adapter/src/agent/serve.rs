@@ -1,0 +1,189 @@
+//! The one task: lines in, parcels in, batches out. Reading never waits for writing.
+
+use std::io::{self, Read, Write};
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use agent_core::cancel::Cancel;
+use agent_core::outward::Parcel;
+use agent_core::runtime::Runtime;
+use crossbeam_channel::Receiver;
+use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::time::{Instant, sleep_until};
+
+use super::connection::Connection;
+use super::framer::Line;
+use super::handshake::Settings;
+use super::threads::{self, Writer};
+
+// The end takes less than 3 s in all, whatever hangs.
+/// What requests that wait for the core's quick answers get at the end of the input.
+const SETTLE: Duration = Duration::from_millis(300);
+/// What the core's shutdown gets; it promises 2 s.
+const SHUT_DOWN: Duration = Duration::from_millis(2200);
+/// What the last lines get to be written.
+const FLUSH: Duration = Duration::from_millis(300);
+
+/// Why serving ended before its time.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The threads or the event loop could not be started.
+    #[error("can't start serving")]
+    Start(#[source] io::Error),
+    /// The client can't be written to, for another reason than that it has gone.
+    #[error("can't write to the client")]
+    Write(#[source] io::Error),
+    /// The client goes on asking and does not read.
+    #[error("the client has left more than 64 MiB of answers unread")]
+    Unread,
+}
+
+/// Serves one client until its input ends, its output breaks, or `stop` is set; then ends the runtime. Blocks.
+///
+/// # Errors
+/// When serving can't begin, or ends for another reason than the client's leaving.
+pub fn serve(
+    runtime: Runtime,
+    inlet: Receiver<Parcel>,
+    settings: Settings,
+    input: impl Read + Send + 'static,
+    output: impl Write + Send + 'static,
+    stop: &Cancel,
+) -> Result<(), ServeError> {
+    let event_loop = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .map_err(ServeError::Start)?;
+    let stopped = Arc::new(Notify::new());
+    let wake_up = stopped.clone();
+    let _wake_up = stop.on_cancel(move || wake_up.notify_one());
+    let start = || {
+        let lines = threads::read(input)?;
+        let pump = Pump {
+            connection: Connection::new(runtime.clone(), settings),
+            parcels: threads::bridge(inlet)?,
+            writer: Writer::start(output)?,
+            writing: None,
+            broken: None,
+        };
+        Ok((lines, pump))
+    };
+    let (lines, mut pump) = start().map_err(ServeError::Start)?;
+    event_loop.block_on(async {
+        let end = pump.run(lines, &stopped).await;
+        pump.wind_down(runtime).await;
+        end
+    })
+}
+
+/// The connection with its channels.
+struct Pump {
+    connection: Connection,
+    parcels: mpsc::Receiver<Vec<Parcel>>,
+    writer: Writer,
+    /// What the batch in the writer's hands came from; some while it writes.
+    writing: Option<Vec<Parcel>>,
+    /// Why nothing can be written any more.
+    broken: Option<io::Error>,
+}
+
+impl Pump {
+    /// Serves until something ends it.
+    async fn run(&mut self, mut lines: mpsc::Receiver<Line>, stopped: &Notify) -> Result<(), ServeError> {
+        loop {
+            if let Some(error) = self.broken.take() {
+                self.broken = Some(io::ErrorKind::BrokenPipe.into());
+                return why_broken(error);
+            }
+            if self.connection.outbox.is_overfull() {
+                return Err(ServeError::Unread);
+            }
+            self.hand_over();
+            tokio::select! {
+                line = lines.recv() => match line {
+                    Some(line) => self.connection.line(line),
+                    None => return Ok(()),
+                },
+                () = self.turn_over() => {}
+                () = stopped.notified() => return Ok(()),
+            }
+        }
+    }
+
+    /// Waits for the writer or the core, and takes what came.
+    async fn turn_over(&mut self) {
+        tokio::select! {
+            result = self.writer.result(), if self.writing.is_some() => {
+                self.writing = None;
+                self.broken = result.err();
+            }
+            Some(parcels) = self.parcels.recv(), if self.connection.outbox.is_short() => {
+                for parcel in parcels {
+                    self.connection.parcel(parcel);
+                }
+            }
+            // The core is gone, or there is no room and nothing is written: only the caller can go on.
+            else => std::future::pending().await,
+        }
+    }
+
+    /// Gives the writer what waits, if it is idle.
+    fn hand_over(&mut self) {
+        if self.writing.is_none()
+            && self.broken.is_none()
+            && let Some(batch) = self.connection.outbox.next_batch()
+        {
+            self.writer.give(batch.bytes);
+            self.writing = Some(batch.parcels);
+        }
+    }
+
+    /// Ends the turns and the core, and writes what is left as long as the time allows.
+    async fn wind_down(&mut self, runtime: Runtime) {
+        self.connection.cancel_all();
+        self.go_on(SETTLE, |pump| pump.broken.is_some() || !pump.connection.awaits_calls())
+            .await;
+        let (shut, is_shut) = oneshot::channel::<()>();
+        let spawned = std::thread::Builder::new().name("acp-shutdown".into()).spawn(move || {
+            runtime.shutdown();
+            drop(shut);
+        });
+        if let Err(error) = spawned {
+            tracing::warn!(%error, "the runtime can't be shut down");
+        }
+        tokio::select! {
+            _ = is_shut => {}
+            () = self.go_on(SHUT_DOWN, |_| false) => tracing::warn!("the runtime did not shut down in time"),
+        }
+        self.go_on(FLUSH, Self::is_done).await;
+    }
+
+    fn is_done(&self) -> bool {
+        let written = self.writing.is_none() && self.connection.outbox.is_empty();
+        self.broken.is_some() || self.connection.is_at_rest() && written
+    }
+
+    /// Goes on without new lines until `done` or the time is up.
+    async fn go_on(&mut self, limit: Duration, done: impl Fn(&Self) -> bool) {
+        let mut time_up = pin!(sleep_until(Instant::now() + limit));
+        loop {
+            self.hand_over();
+            if done(self) {
+                return;
+            }
+            tokio::select! {
+                () = self.turn_over() => {}
+                () = &mut time_up => return,
+            }
+        }
+    }
+}
+
+/// A client that has gone is the usual end.
+fn why_broken(error: io::Error) -> Result<(), ServeError> {
+    match error.kind() {
+        io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => Ok(()),
+        _ => Err(ServeError::Write(error)),
+    }
+}

@@ -1,0 +1,204 @@
+//! From the core's events to the protocol's messages: pure and total, one function for what happens now and one for
+//! what a load replays.
+
+mod content;
+pub(crate) use text::PIECE;
+
+mod text;
+mod tool;
+pub mod view;
+
+use agent_client_protocol_schema::v1::{
+    ContentChunk, CurrentModeUpdate, Error, MessageId as WireMessageId, Notice, NoticeSeverity, Plan,
+    PlanEntry as WirePlanEntry, PlanEntryPriority, PlanEntryStatus, RequestPermissionRequest, SessionInfoUpdate,
+    SessionUpdate, StopReason as WireStopReason,
+};
+use agent_core::content::Content;
+use agent_core::event::{Envelope, Event, Failure, PlanEntry, PlanStatus, SessionChange, Severity, StopReason};
+use agent_core::id::{ApprovalId, MessageId};
+
+use super::fault;
+use super::handshake::Client;
+
+/// What an event does to the connection.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Effect {
+    /// The client is told.
+    Update(SessionUpdate),
+    /// The client is told as soon as no message of the model is open.
+    Note(SessionUpdate),
+    /// The client is asked.
+    Ask {
+        /// The core's question.
+        approval: ApprovalId,
+        /// The question as the client gets it.
+        request: RequestPermissionRequest,
+    },
+    /// A question needs no answer any more.
+    Decided(ApprovalId),
+    /// The turn's prompt is answered.
+    EndTurn(Result<WireStopReason, Error>),
+}
+
+/// Translates what happens now.
+pub fn live(envelope: Envelope, client: &Client) -> Vec<Effect> {
+    match envelope.event {
+        Event::UserMessage { .. } | Event::HistoryMoved { .. } => Vec::new(),
+        Event::AgentText { id, text } => said(&id, &text, SessionUpdate::AgentMessageChunk),
+        Event::AgentThought { id, text } => said(&id, &text, SessionUpdate::AgentThoughtChunk),
+        Event::ToolStarted { call } => update(tool::started(&call)),
+        Event::ToolPlanned { id, plan, locations } => update(tool::planned(&id, &plan, &locations)),
+        Event::ToolProgress { id, progress } => update(tool::progress(&id, &progress)),
+        Event::ToolFinished { id, outcome } => update(tool::finished(&id, &outcome)),
+        Event::ApprovalRequested { approval } => vec![Effect::Ask {
+            request: tool::question(&envelope.session, &approval),
+            approval: approval.id,
+        }],
+        Event::ApprovalDecided { id, .. } => vec![Effect::Decided(id)],
+        Event::PlanUpdated { entries } => update(plan(&entries)),
+        Event::StepFinished { context, .. } => view::usage(context).into_iter().map(Effect::Update).collect(),
+        Event::Notice {
+            severity,
+            title,
+            detail,
+        } => notice(severity, &title, detail.as_deref(), client),
+        Event::SessionChanged { change } => changed(change),
+        Event::TurnFinished { stop, .. } => vec![Effect::EndTurn(Ok(stop_reason(stop)))],
+        Event::TurnFailed { failure } => vec![Effect::EndTurn(Err(fault::of_failure(&failure)))],
+    }
+}
+
+/// Translates what happened before. Only what a person would see on the screen; the answer to the load says how the
+/// session is now.
+pub fn replay(envelope: Envelope) -> Vec<Effect> {
+    match envelope.event {
+        Event::UserMessage { id, content, .. } => content.iter().flat_map(|piece| asked(&id, piece)).collect(),
+        Event::AgentText { id, text } => said(&id, &text, SessionUpdate::AgentMessageChunk),
+        Event::AgentThought { id, text } => said(&id, &text, SessionUpdate::AgentThoughtChunk),
+        Event::ToolStarted { call } => update(tool::started(&call)),
+        Event::ToolPlanned { id, plan, locations } => update(tool::planned(&id, &plan, &locations)),
+        Event::ToolFinished { id, outcome } => update(tool::finished(&id, &outcome)),
+        Event::PlanUpdated { entries } => update(plan(&entries)),
+        Event::TurnFailed { failure } => failed_before(envelope.seq, &failure),
+        Event::SessionChanged {
+            change: SessionChange::Title(title),
+        } => update(titled(title)),
+        Event::SessionChanged {
+            change: SessionChange::Mode(_) | SessionChange::Model(_) | SessionChange::Cwd(_),
+        }
+        | Event::ToolProgress { .. }
+        | Event::ApprovalRequested { .. }
+        | Event::ApprovalDecided { .. }
+        | Event::StepFinished { .. }
+        | Event::Notice { .. }
+        | Event::HistoryMoved { .. }
+        | Event::TurnFinished { .. } => Vec::new(),
+    }
+}
+
+/// A warning of the adapter's own.
+pub(crate) fn warning(title: &str, detail: &str, client: &Client) -> Vec<Effect> {
+    notice(Severity::Warning, title, Some(detail), client)
+}
+
+fn update(update: SessionUpdate) -> Vec<Effect> {
+    vec![Effect::Update(update)]
+}
+
+fn said(id: &MessageId, text: &str, kind: fn(ContentChunk) -> SessionUpdate) -> Vec<Effect> {
+    text::pieces(text)
+        .map(|piece| Effect::Update(kind(chunk(id.as_str(), piece.into()))))
+        .collect()
+}
+
+fn asked(id: &MessageId, piece: &Content) -> Vec<Effect> {
+    match piece {
+        Content::Text { text } => said(id, text, SessionUpdate::UserMessageChunk),
+        Content::Image { .. } | Content::Resource { .. } | Content::Link { .. } => {
+            let chunk = chunk(id.as_str(), content::block(piece));
+            update(SessionUpdate::UserMessageChunk(chunk))
+        }
+    }
+}
+
+fn chunk(id: &str, content: agent_client_protocol_schema::v1::ContentBlock) -> ContentChunk {
+    ContentChunk::new(content).message_id(WireMessageId::new(id))
+}
+
+fn failed_before(seq: u64, failure: &Failure) -> Vec<Effect> {
+    let text = format!("This turn failed: {}", failure.message);
+    let chunk = chunk(&format!("failure-{seq}"), text::cut(&text).into());
+    update(SessionUpdate::AgentMessageChunk(chunk))
+}
+
+fn plan(entries: &[PlanEntry]) -> SessionUpdate {
+    let entries = entries.iter().filter_map(|entry| {
+        let status = match entry.status {
+            PlanStatus::Pending => PlanEntryStatus::Pending,
+            PlanStatus::InProgress => PlanEntryStatus::InProgress,
+            PlanStatus::Completed => PlanEntryStatus::Completed,
+            // The protocol has no word for it.
+            PlanStatus::Cancelled => return None,
+        };
+        Some(WirePlanEntry::new(
+            entry.content.clone(),
+            PlanEntryPriority::Medium,
+            status,
+        ))
+    });
+    SessionUpdate::Plan(Plan::new(entries.collect()))
+}
+
+fn notice(severity: Severity, title: &str, detail: Option<&str>, client: &Client) -> Vec<Effect> {
+    if client.notices {
+        let severity = match severity {
+            Severity::Info => NoticeSeverity::Info,
+            Severity::Warning => NoticeSeverity::Warning,
+            Severity::Error => NoticeSeverity::Error,
+        };
+        // The protocol wants a title that is not empty.
+        let title = if title.is_empty() { "Notice" } else { title };
+        let notice = Notice::new(severity, text::cut(title)).description(detail.map(text::cut));
+        return vec![Effect::Update(SessionUpdate::Notice(notice))];
+    }
+    match severity {
+        Severity::Info => {
+            tracing::info!(title, detail, "a notice that this client has no place for");
+            Vec::new()
+        }
+        Severity::Warning | Severity::Error => vec![Effect::Note(note(title, detail))],
+    }
+}
+
+/// A notice as a message of its own, one line.
+fn note(title: &str, detail: Option<&str>) -> SessionUpdate {
+    let text = match detail {
+        Some(detail) => format!("Note: {title}: {detail}"),
+        None => format!("Note: {title}"),
+    };
+    let chunk = chunk(MessageId::new().as_str(), text::one_line(&text).into());
+    SessionUpdate::AgentMessageChunk(chunk)
+}
+
+fn changed(change: SessionChange) -> Vec<Effect> {
+    match change {
+        SessionChange::Title(title) => update(titled(title)),
+        SessionChange::Mode(mode) => update(SessionUpdate::CurrentModeUpdate(CurrentModeUpdate::new(mode.id()))),
+        // The options that name the model come with the answer of the core; the folder has no update.
+        SessionChange::Model(_) | SessionChange::Cwd(_) => Vec::new(),
+    }
+}
+
+fn titled(title: String) -> SessionUpdate {
+    SessionUpdate::SessionInfoUpdate(SessionInfoUpdate::new().title(title))
+}
+
+fn stop_reason(stop: StopReason) -> WireStopReason {
+    match stop {
+        StopReason::EndTurn => WireStopReason::EndTurn,
+        StopReason::MaxTokens => WireStopReason::MaxTokens,
+        StopReason::MaxSteps => WireStopReason::MaxTurnRequests,
+        StopReason::Refusal => WireStopReason::Refusal,
+        StopReason::Cancelled => WireStopReason::Cancelled,
+    }
+}

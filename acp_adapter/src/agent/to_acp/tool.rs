@@ -1,0 +1,235 @@
+//! A tool call as an editor shows it: announced, planned, under way, asked about, ended.
+
+use agent_client_protocol_schema::v1::{
+    ContentBlock, Diff, PermissionOption, PermissionOptionKind, RequestPermissionRequest, SessionUpdate,
+    ToolCall as WireCall, ToolCallContent, ToolCallLocation, ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields,
+    ToolKind as WireKind,
+};
+use agent_core::approval::{Approval, ApprovalOption, OptionKind};
+use agent_core::change::FileChange;
+use agent_core::event::{
+    CallInput, Display, PlannedCall, Progress, ToolCall, ToolKind, ToolOutcome, ToolOutput, ToolStatus,
+};
+use agent_core::id::{SessionId, ToolCallId};
+use agent_core::plan::{Location, Plan};
+use serde_json::{Value, json};
+
+use super::content::{self, LARGEST};
+use super::text;
+
+/// The call is known: its arguments are complete.
+pub(super) fn started(call: &ToolCall) -> SessionUpdate {
+    let wire = WireCall::new(call.id.as_str().to_owned(), title(call))
+        .name(call.name.clone())
+        .kind(kind(call.kind))
+        .status(ToolCallStatus::Pending)
+        .raw_input(raw_input(&call.input));
+    SessionUpdate::ToolCall(wire)
+}
+
+/// What the call will do.
+pub(super) fn planned(id: &ToolCallId, plan: &Plan, locations: &[Location]) -> SessionUpdate {
+    let mut fields = ToolCallUpdateFields::new().status(ToolCallStatus::InProgress);
+    let shown = plan_content(plan);
+    if !shown.is_empty() {
+        fields = fields.content(shown);
+    }
+    if !locations.is_empty() {
+        fields = fields.locations(places(locations));
+    }
+    update(id, fields)
+}
+
+/// The end of the call's output so far.
+pub(super) fn progress(id: &ToolCallId, progress: &Progress) -> SessionUpdate {
+    let tail = text::fence("", &progress.tail);
+    let shown = if progress.total > progress.tail.len() as u64 {
+        format!("{tail}\n… the end of {} bytes so far", progress.total)
+    } else {
+        tail
+    };
+    let fields = ToolCallUpdateFields::new().status(ToolCallStatus::InProgress);
+    update(id, fields.content(vec![shown.into()]))
+}
+
+/// What came of the call.
+pub(super) fn finished(id: &ToolCallId, outcome: &ToolOutcome) -> SessionUpdate {
+    let status = match outcome.status {
+        ToolStatus::Completed => ToolCallStatus::Completed,
+        ToolStatus::Failed | ToolStatus::Denied | ToolStatus::Cancelled => ToolCallStatus::Failed,
+    };
+    let mut fields = ToolCallUpdateFields::new()
+        .status(status)
+        .raw_output(raw_output(&outcome.output));
+    let shown = outcome_content(outcome);
+    if !shown.is_empty() {
+        // Without content, what was planned stays on the screen: the diff, or a command that printed nothing.
+        fields = fields.content(shown);
+    }
+    update(id, fields)
+}
+
+/// The question whether the call may run. Clients show only what is in it, so it holds the whole call again.
+pub(super) fn question(session: &SessionId, approval: &Approval) -> RequestPermissionRequest {
+    let mut fields = approval
+        .shown
+        .as_deref()
+        .map_or_else(ToolCallUpdateFields::new, shown_call);
+    if !approval.reason.is_empty() {
+        fields
+            .content
+            .get_or_insert_default()
+            .push(approval.reason.clone().into());
+    }
+    let call = ToolCallUpdate::new(approval.call.as_str().to_owned(), fields);
+    let options = approval.options.iter().map(option).collect();
+    RequestPermissionRequest::new(session.as_str().to_owned(), call, options)
+}
+
+fn shown_call(planned: &PlannedCall) -> ToolCallUpdateFields {
+    ToolCallUpdateFields::new()
+        .title(title(&planned.call))
+        .name(planned.call.name.clone())
+        .kind(kind(planned.call.kind))
+        .status(ToolCallStatus::Pending)
+        .content(plan_content(&planned.plan))
+        .locations(places(&planned.locations))
+        .raw_input(raw_input(&planned.call.input))
+}
+
+fn option(option: &ApprovalOption) -> PermissionOption {
+    let kind = match option.kind {
+        OptionKind::AllowOnce => PermissionOptionKind::AllowOnce,
+        OptionKind::AllowAlways => PermissionOptionKind::AllowAlways,
+        OptionKind::RejectOnce => PermissionOptionKind::RejectOnce,
+    };
+    PermissionOption::new(option.kind.id(), option.name.clone(), kind)
+}
+
+fn update(id: &ToolCallId, fields: ToolCallUpdateFields) -> SessionUpdate {
+    SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(id.as_str().to_owned(), fields))
+}
+
+/// Clients drop a call without a title.
+fn title(call: &ToolCall) -> String {
+    let title = if call.title.is_empty() { &call.name } else { &call.title };
+    text::one_line(title)
+}
+
+fn kind(kind: ToolKind) -> WireKind {
+    match kind {
+        ToolKind::Read => WireKind::Read,
+        ToolKind::Edit => WireKind::Edit,
+        ToolKind::Search => WireKind::Search,
+        ToolKind::Execute => WireKind::Execute,
+        ToolKind::Fetch => WireKind::Fetch,
+        ToolKind::Think => WireKind::Think,
+        ToolKind::Other => WireKind::Other,
+    }
+}
+
+fn raw_input(input: &CallInput) -> Value {
+    match input {
+        CallInput::Json(input) => content::bounded(input, LARGEST / 2),
+        CallInput::Malformed(text) => Value::String(text::cut(text)),
+    }
+}
+
+fn raw_output(output: &ToolOutput) -> Value {
+    match &output.raw {
+        Some(raw) => content::bounded(raw, LARGEST / 8),
+        None => json!({ "output": text::cut(&output.text) }),
+    }
+}
+
+fn places(locations: &[Location]) -> Vec<ToolCallLocation> {
+    locations
+        .iter()
+        .map(|location| ToolCallLocation::new(content::path(&location.path)).line(location.line))
+        .collect()
+}
+
+fn plan_content(plan: &Plan) -> Vec<ToolCallContent> {
+    match plan {
+        Plan::Inward | Plan::Read { .. } => Vec::new(),
+        Plan::Change { changes } => diffs(changes),
+        Plan::Command(command) => vec![text::fence("sh", &command.command).into()],
+        Plan::Input { process, command, text } => {
+            let command = text::one_line(command);
+            vec![format!("Input for {process} ({command}):\n{}", text::fence("", text)).into()]
+        }
+    }
+}
+
+/// The diffs, then what there is to say about them. A diff is whole or not there: half of one would be a lie.
+fn diffs(changes: &[FileChange]) -> Vec<ToolCallContent> {
+    let mut room = LARGEST;
+    let mut shown = Vec::new();
+    let mut remarks = Vec::new();
+    for change in changes {
+        let path = content::path(&change.place.path);
+        let size = change.old.as_ref().map_or(0, String::len) + change.new.as_ref().map_or(0, String::len);
+        if size > room {
+            remarks.push(format!("{}: {size} bytes, too large to show", path.display()));
+            continue;
+        }
+        room -= size;
+        if change.excerpt {
+            remarks.push(format!(
+                "{}: a large file, only its changed parts are shown",
+                path.display()
+            ));
+        }
+        if change.new.is_none() {
+            remarks.push(format!("{}: the file is deleted", path.display()));
+        }
+        let new = change.new.clone().unwrap_or_default();
+        shown.push(Diff::new(path, new).old_text(change.old.clone()).into());
+    }
+    shown.extend(remarks.into_iter().map(ToolCallContent::from));
+    shown
+}
+
+fn outcome_content(outcome: &ToolOutcome) -> Vec<ToolCallContent> {
+    let output = &outcome.output;
+    match outcome.status {
+        ToolStatus::Completed if output.display == Display::AsPlanned => Vec::new(),
+        ToolStatus::Completed | ToolStatus::Failed => displayed(output),
+        ToolStatus::Denied => or_sentence(displayed(output), "Not run: it was not allowed."),
+        ToolStatus::Cancelled => or_sentence(displayed(output), "Stopped: the turn was cancelled."),
+    }
+}
+
+fn or_sentence(shown: Vec<ToolCallContent>, sentence: &str) -> Vec<ToolCallContent> {
+    if shown.is_empty() {
+        vec![sentence.to_owned().into()]
+    } else {
+        shown
+    }
+}
+
+fn displayed(output: &ToolOutput) -> Vec<ToolCallContent> {
+    let (text, verbatim) = match &output.display {
+        Display::Prose | Display::AsPlanned => (&output.text, false),
+        Display::Verbatim => (&output.text, true),
+        Display::Instead(text) => (text, true),
+    };
+    let mut shown = Vec::new();
+    if !text.trim().is_empty() {
+        let text = if verbatim {
+            text::fence("", text)
+        } else {
+            text::cut(text)
+        };
+        shown.push(text.into());
+    }
+    let mut room = LARGEST;
+    for image in &output.images {
+        let block: ContentBlock = content::block(image);
+        if content::size(&block) <= room {
+            room -= content::size(&block);
+            shown.push(block.into());
+        }
+    }
+    shown
+}

@@ -1,0 +1,257 @@
+//! The model's view of a session: a fold of its events into a provider's messages.
+//!
+//! Odd endings are repaired here and never in place: every call gets a result, every turn that ended badly gets one
+//! closing message, and no message is empty. So a session can't be bricked by its own past.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::content::Content;
+use crate::event::{CallInput, Envelope, Event, Failure, StopReason, ToolCall, ToolOutcome, ToolStatus};
+use crate::id::{SessionId, ToolCallId, TurnId};
+use crate::provider::{Call, Message, Native};
+use crate::replay::INTERRUPTED_CALL;
+use crate::store::{Store, StoreError};
+
+/// Rows read at a time.
+const PAGE: usize = 512;
+
+/// The fold so far.
+#[derive(Default)]
+pub(crate) struct History {
+    messages: Vec<Message>,
+    draft: Draft,
+    /// Turns that the core answered itself.
+    commands: HashSet<TurnId>,
+    /// Whether the last turn has its end.
+    closed: bool,
+    seq: u64,
+}
+
+/// The assistant's message that is being put together, with the results of its calls.
+#[derive(Default)]
+struct Draft {
+    text: String,
+    thought: String,
+    calls: Vec<ToolCall>,
+    results: HashMap<ToolCallId, ToolOutcome>,
+    native: Option<Native>,
+}
+
+impl History {
+    /// Folds what is stored of a session.
+    pub(crate) fn read(store: &Store, session: &SessionId) -> Result<Self, StoreError> {
+        let hidden = store.hidden(session)?;
+        let mut history = Self {
+            closed: true,
+            ..Self::default()
+        };
+        loop {
+            let rows = store.events(session, history.seq, PAGE)?;
+            let full = rows.len() == PAGE;
+            for row in rows {
+                history.seq = row.seq;
+                if !hidden.iter().any(|range| range.contains(&row.seq)) {
+                    history.follow(&row);
+                }
+            }
+            if !full {
+                return Ok(history);
+            }
+        }
+    }
+
+    /// The messages as a request needs them: all calls have their results.
+    pub(crate) fn messages(&mut self) -> &[Message] {
+        self.settle();
+        &self.messages
+    }
+
+    /// Takes the next event in.
+    pub(crate) fn follow(&mut self, envelope: &Envelope) {
+        if envelope.turn.is_some_and(|turn| self.commands.contains(&turn)) {
+            return;
+        }
+        match &envelope.event {
+            Event::UserMessage { command: true, .. } => self.commands.extend(envelope.turn),
+            Event::UserMessage { content, context, .. } => self.begin_turn(content, context),
+            Event::AgentText { text, .. } => self.speaking().text.push_str(text),
+            Event::AgentThought { text, .. } => self.speaking().thought.push_str(text),
+            Event::StepFinished { native, .. } => self.speaking().native.clone_from(native),
+            Event::ToolStarted { call } => self.draft.calls.push(call.clone()),
+            Event::ToolFinished { id, outcome } => {
+                self.draft.results.insert(id.clone(), outcome.clone());
+            }
+            Event::TurnFinished { stop, .. } => self.end_turn(closing(*stop)),
+            Event::TurnFailed { failure } => self.fail_turn(failure),
+            Event::ToolPlanned { .. }
+            | Event::ToolProgress { .. }
+            | Event::ApprovalRequested { .. }
+            | Event::ApprovalDecided { .. }
+            | Event::PlanUpdated { .. }
+            | Event::Notice { .. }
+            | Event::HistoryMoved { .. }
+            | Event::SessionChanged { .. } => {}
+        }
+    }
+
+    /// Tokens of all messages, roughly: a quarter of their bytes.
+    pub(crate) fn estimate(&mut self) -> u64 {
+        let bytes: usize = self.messages().iter().map(size).sum();
+        bytes as u64 / 4
+    }
+
+    /// Messages by who they are from: user, model, tools.
+    pub(crate) fn counts(&mut self) -> (usize, usize, usize) {
+        let count = |is: fn(&Message) -> bool, messages: &[Message]| messages.iter().filter(|one| is(one)).count();
+        let messages = self.messages();
+        (
+            count(|one| matches!(one, Message::User(_)), messages),
+            count(|one| matches!(one, Message::Assistant { .. }), messages),
+            count(|one| matches!(one, Message::ToolResult { .. }), messages),
+        )
+    }
+
+    fn begin_turn(&mut self, content: &[Content], context: &[Content]) {
+        if !self.closed {
+            self.end_turn(Some(
+                "[This turn was interrupted: the agent ended. What was begun may be partly done.]",
+            ));
+        }
+        self.closed = false;
+        let content: Vec<Content> = content.iter().chain(context).cloned().collect();
+        let content = if content.is_empty() {
+            vec![Content::text("(empty)")]
+        } else {
+            content
+        };
+        self.messages.push(Message::User(content));
+    }
+
+    /// The draft that the model is speaking into: a new one once the last one's calls have results.
+    fn speaking(&mut self) -> &mut Draft {
+        if !self.draft.calls.is_empty() {
+            self.settle();
+        }
+        &mut self.draft
+    }
+
+    /// Turns the draft into messages.
+    fn settle(&mut self) {
+        let mut draft = std::mem::take(&mut self.draft);
+        if draft.text.is_empty() && draft.calls.is_empty() {
+            return;
+        }
+        self.messages.push(Message::Assistant {
+            text: draft.text,
+            thought: draft.thought,
+            calls: draft.calls.iter().map(to_call).collect(),
+            native: draft.native,
+        });
+        for call in draft.calls {
+            let outcome = draft.results.remove(&call.id);
+            self.messages.push(to_result(call, outcome));
+        }
+    }
+
+    fn fail_turn(&mut self, failure: &Failure) {
+        let partly = if self.draft.calls.is_empty() && !self.ends_with_result() {
+            ""
+        } else {
+            " Tools had run before; the work may be partly done."
+        };
+        let note = format!("[This turn failed: {}.{partly}]", failure.message.trim_end_matches('.'));
+        self.end_turn(Some(&note));
+    }
+
+    /// Ends the turn; the model's last word is its own, or the note.
+    fn end_turn(&mut self, note: Option<&str>) {
+        self.closed = true;
+        let cut_short = note.is_some() && self.draft.calls.is_empty() && !self.draft.text.is_empty();
+        if let (true, Some(note)) = (cut_short, note) {
+            // What was said and the note are one message; the stored item of the service does not have the note.
+            self.draft.text.push_str("\n\n");
+            self.draft.text.push_str(note);
+            self.draft.native = None;
+        }
+        self.settle();
+        if !matches!(self.messages.last(), Some(Message::Assistant { calls, .. }) if calls.is_empty()) {
+            self.close_with(note.unwrap_or("[No answer.]"));
+        }
+    }
+
+    fn close_with(&mut self, note: &str) {
+        self.messages.push(Message::Assistant {
+            text: note.to_owned(),
+            thought: String::new(),
+            calls: Vec::new(),
+            native: None,
+        });
+    }
+
+    fn ends_with_result(&self) -> bool {
+        matches!(self.messages.last(), Some(Message::ToolResult { .. }))
+    }
+}
+
+fn size(message: &Message) -> usize {
+    match message {
+        Message::User(content) => content.iter().map(content_size).sum(),
+        Message::Assistant {
+            text, thought, calls, ..
+        } => text.len() + thought.len() + calls.iter().map(call_size).sum::<usize>(),
+        Message::ToolResult { text, images, .. } => text.len() + images.iter().map(content_size).sum::<usize>(),
+    }
+}
+
+fn content_size(content: &Content) -> usize {
+    /// What services count for a picture, whatever its bytes, in bytes of text.
+    const PICTURE: usize = 4 * 1_000;
+    match content {
+        Content::Text { text } | Content::Resource { text, .. } => text.len(),
+        Content::Image { .. } => PICTURE,
+        Content::Link { uri, name } => uri.len() + name.len(),
+    }
+}
+
+fn call_size(call: &Call) -> usize {
+    match &call.input {
+        CallInput::Json(input) => call.name.len() + input.to_string().len(),
+        CallInput::Malformed(text) => call.name.len() + text.len(),
+    }
+}
+
+fn closing(stop: StopReason) -> Option<&'static str> {
+    match stop {
+        StopReason::EndTurn | StopReason::Refusal => None,
+        StopReason::MaxTokens => Some("[The reply was cut: it reached its length limit.]"),
+        StopReason::MaxSteps => Some("[The turn ended: it used up its model calls.]"),
+        StopReason::Cancelled => Some("[The user cancelled this turn.]"),
+    }
+}
+
+fn to_call(call: &ToolCall) -> Call {
+    Call {
+        id: call.given_id.clone(),
+        name: call.name.clone(),
+        input: call.input.clone(),
+    }
+}
+
+fn to_result(call: ToolCall, outcome: Option<ToolOutcome>) -> Message {
+    let (text, images, failed) = match outcome {
+        Some(ToolOutcome { status, output }) => (output.text, output.images, status != ToolStatus::Completed),
+        None => (INTERRUPTED_CALL.to_owned(), Vec::new(), true),
+    };
+    let text = if text.is_empty() {
+        "(no output)".to_owned()
+    } else {
+        text
+    };
+    Message::ToolResult {
+        id: call.given_id,
+        name: call.name,
+        text,
+        images,
+        failed,
+    }
+}

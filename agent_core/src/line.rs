@@ -1,0 +1,273 @@
+//! A session's line outward: number, store, send, in one order.
+//!
+//! Its lock is held while an event is stored, since that is what makes the order of rows and the order of what is sent
+//! the same. Nobody waits for the surface under it: whoever streams waits for room before. A surface's own thread
+//! never takes it.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use crate::cancel::Cancel;
+use crate::event::{Envelope, Event, Severity};
+use crate::id::{MessageId, SessionId, TurnId};
+use crate::outward::{Answer, CallError, CallId, Outlet, Outward, Parcel, ROOM};
+use crate::replay::Replay;
+use crate::store::{Durability, Kept, OpenMessage, Store, StoreError};
+
+/// The line of one session. Clones share it.
+#[derive(Clone)]
+pub(crate) struct Line(Arc<Inner>);
+
+struct Inner {
+    session: SessionId,
+    store: Store,
+    outlet: Outlet,
+    state: Mutex<State>,
+    /// Held by the one replay that is on its way.
+    replaying: Mutex<()>,
+}
+
+struct State {
+    /// The number of the newest row, open messages included.
+    last_seq: u64,
+    /// Messages that are being spoken, by the number their row will have.
+    speeches: Vec<Open>,
+    /// What happens while a replay is on its way; sent behind it.
+    held: Option<Vec<Parcel>>,
+    /// The user has been told that events wait to be stored.
+    told_unsaved: bool,
+}
+
+struct Open {
+    seq: u64,
+    turn: Option<TurnId>,
+    id: MessageId,
+    voice: Voice,
+    message: OpenMessage,
+}
+
+/// What a chunk of a message is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Voice {
+    Text,
+    Thought,
+}
+
+impl Voice {
+    fn event(self, id: MessageId, text: String) -> Event {
+        match self {
+            Self::Text => Event::AgentText { id, text },
+            Self::Thought => Event::AgentThought { id, text },
+        }
+    }
+}
+
+impl Line {
+    /// The line of a session whose newest row is `last_seq`.
+    pub(crate) fn new(session: SessionId, store: Store, outlet: Outlet, last_seq: u64) -> Self {
+        let state = State {
+            last_seq,
+            speeches: Vec::new(),
+            held: None,
+            told_unsaved: false,
+        };
+        Self(Arc::new(Inner {
+            session,
+            store,
+            outlet,
+            state: Mutex::new(state),
+            replaying: Mutex::new(()),
+        }))
+    }
+
+    /// Numbers an event, stores it, sends it.
+    pub(crate) fn emit(&self, turn: Option<TurnId>, event: Event) -> Envelope {
+        let durability = if event.ends_turn() {
+            Durability::Disk
+        } else {
+            Durability::Process
+        };
+        let mut state = self.0.state.lock();
+        let live_only = event.is_live_only();
+        if !live_only {
+            state.last_seq += 1;
+        }
+        let envelope = self.envelope(turn, state.last_seq, event);
+        if !live_only {
+            self.keep(&mut state, turn, envelope.clone(), durability);
+        }
+        self.send(&mut state, Outward::Live(envelope.clone()));
+        envelope
+    }
+
+    /// Begins a message.
+    pub(crate) fn speak(&self, turn: Option<TurnId>, id: MessageId, voice: Voice) -> Speech {
+        let mut state = self.0.state.lock();
+        state.last_seq += 1;
+        let seq = state.last_seq;
+        let silence = voice.event(id.clone(), String::new());
+        let message = self.0.store.open_message(&self.0.session, turn, seq, silence);
+        state.speeches.push(Open {
+            seq,
+            turn,
+            id,
+            voice,
+            message,
+        });
+        Speech {
+            line: self.clone(),
+            seq,
+            voice,
+        }
+    }
+
+    /// Waits until the surface has room, or until a cancel. For whoever produces much; before it takes the line.
+    pub(crate) fn wait_for_room(&self, cancel: &Cancel) {
+        self.0.outlet.wait_for_room(cancel);
+    }
+
+    /// The number of the newest row.
+    pub(crate) fn last_seq(&self) -> u64 {
+        self.0.state.lock().last_seq
+    }
+
+    /// Sends all that is visible of the session so far, then the answer. What happens meanwhile follows behind.
+    pub(crate) fn replay(&self, call: CallId, running: Option<TurnId>, answer: Answer) {
+        let _one_at_a_time = self.0.replaying.lock();
+        let (upto, spoken) = self.hold();
+        let result = self.send_replay(upto, spoken, running).map(|()| answer);
+        let result = result.map_err(|error| CallError::Store(error.to_string()));
+        self.0.outlet.send(Outward::Answer { call, result });
+        self.release();
+    }
+
+    /// Sends an answer in its place among the session's events.
+    pub(crate) fn answer(&self, call: CallId, result: Result<Answer, CallError>) {
+        self.send(&mut self.0.state.lock(), Outward::Answer { call, result });
+    }
+
+    /// Holds back what happens from now on; the newest row, and what open messages have said so far.
+    fn hold(&self) -> (u64, Vec<Envelope>) {
+        let mut state = self.0.state.lock();
+        state.held = Some(Vec::new());
+        let spoken = state.speeches.iter().map(|open| {
+            let text = open.message.text().to_owned();
+            self.envelope(open.turn, open.seq, open.voice.event(open.id.clone(), text))
+        });
+        (state.last_seq, spoken.collect())
+    }
+
+    fn send_replay(&self, upto: u64, spoken: Vec<Envelope>, running: Option<TurnId>) -> Result<(), StoreError> {
+        let mut replay = Replay::new(&self.0.store, &self.0.session, upto, running)?;
+        while let Some(page) = replay.next_page()? {
+            // A message that was open at the start may have got its row since; it comes below, once.
+            let stored = |envelope: &Envelope| spoken.iter().all(|open| open.seq != envelope.seq);
+            page.into_iter()
+                .filter(stored)
+                .for_each(|envelope| self.send_old(envelope));
+        }
+        spoken.into_iter().for_each(|envelope| self.send_old(envelope));
+        Ok(())
+    }
+
+    fn send_old(&self, envelope: Envelope) {
+        // What is held back takes room too, and gets out only behind the replay.
+        self.0.outlet.wait_below(ROOM + self.held_size(), &Cancel::new());
+        self.0.outlet.send(Outward::Replay(envelope));
+    }
+
+    fn held_size(&self) -> usize {
+        let state = self.0.state.lock();
+        state.held.iter().flatten().map(Parcel::size).sum()
+    }
+
+    fn release(&self) {
+        let mut state = self.0.state.lock();
+        for parcel in state.held.take().into_iter().flatten() {
+            self.0.outlet.deliver(parcel);
+        }
+    }
+
+    fn envelope(&self, turn: Option<TurnId>, seq: u64, event: Event) -> Envelope {
+        Envelope {
+            session: self.0.session.clone(),
+            turn,
+            seq,
+            event,
+        }
+    }
+
+    fn send(&self, state: &mut State, outward: Outward) {
+        let parcel = self.0.outlet.pack(outward);
+        match &mut state.held {
+            Some(held) => held.push(parcel),
+            None => self.0.outlet.deliver(parcel),
+        }
+    }
+
+    fn keep(&self, state: &mut State, turn: Option<TurnId>, envelope: Envelope, durability: Durability) {
+        match self.0.store.append(&self.0.session, vec![envelope], durability) {
+            Kept::Stored => state.told_unsaved = false,
+            Kept::Waiting(reason) if !state.told_unsaved => {
+                state.told_unsaved = true;
+                let notice = Event::Notice {
+                    severity: Severity::Warning,
+                    title: "this session is not saved at the moment".into(),
+                    detail: Some(reason),
+                };
+                let notice = self.envelope(turn, state.last_seq, notice);
+                self.send(state, Outward::Live(notice));
+            }
+            Kept::Waiting(_) => {}
+        }
+    }
+}
+
+/// A message that is being spoken. Its row is written when it ends, by [`Speech::end`] or by being dropped.
+pub(crate) struct Speech {
+    line: Line,
+    seq: u64,
+    voice: Voice,
+}
+
+impl Speech {
+    /// What its chunks are.
+    pub(crate) fn voice(&self) -> Voice {
+        self.voice
+    }
+
+    /// Says the next piece, when the surface has room or at a cancel.
+    pub(crate) fn say(&mut self, text: String, cancel: &Cancel) {
+        let line = &self.line;
+        line.wait_for_room(cancel);
+        let mut state = line.0.state.lock();
+        let Some(open) = state.speeches.iter_mut().find(|open| open.seq == self.seq) else {
+            return;
+        };
+        open.message.push(&text);
+        let envelope = line.envelope(open.turn, open.seq, open.voice.event(open.id.clone(), text));
+        line.send(&mut state, Outward::Live(envelope));
+    }
+
+    /// Ends the message; its whole text comes back as it was stored.
+    pub(crate) fn end(self) -> Option<Envelope> {
+        self.close()
+    }
+
+    fn close(&self) -> Option<Envelope> {
+        let mut state = self.line.0.state.lock();
+        let index = state.speeches.iter().position(|open| open.seq == self.seq)?;
+        let open = state.speeches.remove(index);
+        let turn = open.turn;
+        let envelope = open.message.finish();
+        self.line.keep(&mut state, turn, envelope.clone(), Durability::Process);
+        Some(envelope)
+    }
+}
+
+impl Drop for Speech {
+    fn drop(&mut self) {
+        self.close();
+    }
+}

@@ -1,0 +1,322 @@
+//! How a session comes into memory: created, opened from the store, moved; and how it becomes this process's to write.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::engine::Engine;
+use crate::event::{Event, SessionChange, Severity};
+use crate::id::SessionId;
+use crate::line::Line;
+use crate::outward::CallError;
+use crate::prompt::{Facts, changed, system_prompt};
+use crate::provider::{ModelRef, Provider, ToolSpec, Usage};
+use crate::runtime::Folders;
+use crate::session::{Session, Settings, Standing};
+use crate::setup::SetupError;
+use crate::store::{SessionRecord, StoreError};
+use crate::turn::TurnError;
+
+/// Begins a session. Nothing is stored before its first prompt.
+pub(crate) fn create(engine: &Engine, folders: Folders) -> Result<Arc<Session>, CallError> {
+    let roots = check(&folders)?;
+    let config = engine.setup.config()?;
+    let model = engine.preferences.model.as_ref().unwrap_or(&config.model);
+    let provider = engine.setup.provider(&config, model)?;
+    let id = SessionId::new();
+    let line = Line::new(id.clone(), engine.store.clone(), engine.outlet.clone(), 0);
+    let mode = engine.preferences.mode.unwrap_or(config.agent.mode);
+    let settings = settle(engine, &id, folders, roots, Arc::new(config), provider, mode);
+    let standing = Standing {
+        notices: engine.store.warning().map(unsaved).into_iter().collect(),
+        ..Standing::default()
+    };
+    Ok(engine.insert(Session::new(id, line, settings, standing, 0)))
+}
+
+/// Opens a stored session, or moves one that is open already.
+pub(crate) fn open(engine: &Engine, id: &SessionId, folders: Option<Folders>) -> Result<Arc<Session>, CallError> {
+    if let Some(session) = engine.session(id) {
+        if let Some(folders) = folders {
+            move_to(engine, &session, folders)?;
+        }
+        return Ok(session);
+    }
+    make_whole(engine, id)?;
+    let record = engine.store.session(id)?;
+    let record = record.ok_or_else(|| CallError::UnknownSession(id.clone()))?;
+    let stored = Folders {
+        cwd: record.cwd.clone(),
+        extra_roots: record.extra_roots.clone(),
+    };
+    let session = engine.insert(restore(engine, &record, stored.clone())?);
+    match folders {
+        Some(folders) => move_to(engine, &session, folders)?,
+        None => check(&stored).map(|_| ())?,
+    }
+    Ok(session)
+}
+
+/// Gives a message that a dead process left open its row. One that a living process speaks is left alone.
+fn make_whole(engine: &Engine, id: &SessionId) -> Result<(), CallError> {
+    if engine.store.claim(id).is_ok() {
+        let recovered = engine.store.recover(id);
+        engine.store.release(id);
+        recovered?;
+    }
+    Ok(())
+}
+
+fn restore(engine: &Engine, record: &SessionRecord, folders: Folders) -> Result<Session, CallError> {
+    let config = engine.setup.config()?;
+    let (provider, fallback) = provider_of(engine, &config, &record.model)?;
+    let line = Line::new(
+        record.id.clone(),
+        engine.store.clone(),
+        engine.outlet.clone(),
+        record.last_seq,
+    );
+    // The folders may be gone, in which case the caller's are used, or an error follows.
+    let roots = check(&folders).unwrap_or_else(|_| vec![folders.cwd.clone()]);
+    let settings = settle(
+        engine,
+        &record.id,
+        folders,
+        roots,
+        Arc::new(config),
+        provider,
+        record.mode,
+    );
+    let rules = settings.workspace.rules();
+    let told = Facts::new(record.mode, record.model.clone(), &settings.scope(&record.id), rules);
+    let standing = Standing {
+        title: record.title.clone(),
+        system: Some(record.system.as_str().into()),
+        told: Some(told),
+        context: record.context,
+        notices: fallback
+            .into_iter()
+            .chain(engine.store.warning().map(unsaved))
+            .collect(),
+    };
+    Ok(Session::new(
+        record.id.clone(),
+        line,
+        settings,
+        standing,
+        record.last_turn,
+    ))
+}
+
+/// The session's model, or the configured one where nobody serves that any more.
+fn provider_of(
+    engine: &Engine,
+    config: &crate::config::Config,
+    model: &ModelRef,
+) -> Result<(Arc<dyn Provider>, Option<Event>), CallError> {
+    match engine.setup.provider(config, model) {
+        Ok(provider) => Ok((provider, None)),
+        Err(SetupError::UnknownModel(why)) => {
+            let provider = engine.setup.provider(config, &config.model)?;
+            let notice = Event::Notice {
+                severity: Severity::Warning,
+                title: format!("{} answers now: {model} is not available", config.model),
+                detail: Some(why),
+            };
+            Ok((provider, Some(notice)))
+        }
+        Err(error @ (SetupError::Config(_) | SetupError::NoCredentials { .. })) => Err(error.into()),
+    }
+}
+
+/// Moves a session to other folders, if they are other ones.
+fn move_to(engine: &Engine, session: &Session, folders: Folders) -> Result<(), CallError> {
+    let roots = check(&folders)?;
+    let settings = session.settings();
+    if settings.folders == folders {
+        return Ok(());
+    }
+    let moved = settings.folders.cwd != folders.cwd;
+    let cwd = folders.cwd.clone();
+    let before = settings.folders.cwd.display().to_string();
+    let new = settle(
+        engine,
+        &session.id,
+        folders,
+        roots,
+        settings.config,
+        settings.provider,
+        settings.mode,
+    );
+    session.change_settings(|settings| {
+        settings.folders = new.folders;
+        settings.roots = new.roots;
+        settings.workspace = new.workspace;
+    });
+    if moved {
+        if session.standing().system.is_some() {
+            let change = SessionChange::Cwd(cwd.clone());
+            session.line.emit(session.running(), Event::SessionChanged { change });
+        }
+        let notice = Event::Notice {
+            severity: Severity::Info,
+            title: format!("this session now works in {}; before it was {before}", cwd.display()),
+            detail: None,
+        };
+        session.change_standing(|standing| standing.notices.push(notice));
+    }
+    Ok(())
+}
+
+fn settle(
+    engine: &Engine,
+    id: &SessionId,
+    folders: Folders,
+    roots: Vec<PathBuf>,
+    config: Arc<crate::config::Config>,
+    provider: Arc<dyn Provider>,
+    mode: crate::approval::Mode,
+) -> Settings {
+    let scope = crate::workspace::Scope {
+        session: id.clone(),
+        cwd: folders.cwd.clone(),
+        extra_roots: folders.extra_roots.clone(),
+    };
+    Settings {
+        workspace: engine.workspaces.open(scope, &config),
+        models: engine.setup.models(&config).into(),
+        folders,
+        roots: roots.into(),
+        config,
+        provider,
+        mode,
+        edits_granted: false,
+    }
+}
+
+/// The real paths of folders, its own first; or what is wrong with one.
+fn check(folders: &Folders) -> Result<Vec<PathBuf>, CallError> {
+    let cwd = real_folder("cwd", &folders.cwd)?;
+    let extra = folders
+        .extra_roots
+        .iter()
+        .map(|folder| real_folder("additionalDirectories", folder));
+    std::iter::once(Ok(cwd)).chain(extra).collect()
+}
+
+fn real_folder(field: &'static str, folder: &Path) -> Result<PathBuf, CallError> {
+    let bad = |why: String| CallError::BadFolder {
+        field,
+        message: format!("{field}: {} {why}", folder.display()),
+    };
+    if !folder.is_absolute() {
+        return Err(bad("is relative; give the whole path".into()));
+    }
+    let real = folder
+        .canonicalize()
+        .map_err(|error| bad(format!("can't be opened: {error}")))?;
+    if real.is_dir() {
+        Ok(real)
+    } else {
+        Err(bad("is not a folder".into()))
+    }
+}
+
+/// Makes this process the session's writer, and its first prompt the begin of its history.
+pub(crate) fn claim(engine: &Engine, session: &Session) -> Result<(), TurnError> {
+    engine.store.claim(&session.id).map_err(|held| {
+        TurnError::Held(format!(
+            "process {} works in this session; close it there, or begin a new session here",
+            held.pid
+        ))
+    })?;
+    if session.standing().system.is_none() {
+        begin(engine, session);
+        return Ok(());
+    }
+    let record = engine.store.session(&session.id)?;
+    if record.is_some_and(|record| record.last_seq > session.line.last_seq()) {
+        engine.store.release(&session.id);
+        return Err(TurnError::Held(
+            "another process has gone on with this session since it was opened here; load it again".into(),
+        ));
+    }
+    Ok(())
+}
+
+/// Fixes the system prompt and prepares the session's row.
+fn begin(engine: &Engine, session: &Session) {
+    let settings = session.settings();
+    let scope = settings.scope(&session.id);
+    let surroundings = settings.workspace.surroundings();
+    let tools: Vec<ToolSpec> = settings
+        .workspace
+        .tools()
+        .iter()
+        .map(|tool| tool.spec().clone())
+        .collect();
+    let rules = settings.workspace.rules();
+    let system = system_prompt(settings.mode, &scope, &surroundings, &rules, &tools);
+    let model = settings.provider.model();
+    let now_ms = now_ms();
+    engine.store.create(SessionRecord {
+        id: session.id.clone(),
+        source: engine.source.to_owned(),
+        cwd: scope.cwd.clone(),
+        extra_roots: scope.extra_roots.clone(),
+        title: None,
+        model: model.name.clone(),
+        origin: model.origin.clone(),
+        mode: settings.mode,
+        system: system.clone(),
+        created_ms: now_ms,
+        updated_ms: now_ms,
+        messages: 0,
+        usage: Usage::default(),
+        context: None,
+        last_seq: 0,
+        last_turn: 0,
+    });
+    let told = Facts::new(settings.mode, model.name.clone(), &scope, rules);
+    session.change_standing(|standing| {
+        standing.system = Some(system.into());
+        standing.told = Some(told);
+    });
+}
+
+/// What has changed since the model was last told, as a note for it.
+pub(crate) fn changes(session: &Session, settings: &Settings) -> Option<String> {
+    let scope = settings.scope(&session.id);
+    let model = settings.provider.model().name.clone();
+    let now = Facts::new(settings.mode, model, &scope, settings.workspace.rules());
+    let before = session.change_standing(|standing| standing.told.replace(now.clone()));
+    before.and_then(|before| changed(&before, &now))
+}
+
+fn unsaved(reason: String) -> Event {
+    Event::Notice {
+        severity: Severity::Warning,
+        title: "nothing is saved".into(),
+        detail: Some(reason),
+    }
+}
+
+fn now_ms() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}
+
+impl From<SetupError> for CallError {
+    fn from(error: SetupError) -> Self {
+        match error {
+            SetupError::NoCredentials { provider, message } => Self::NoCredentials { provider, message },
+            SetupError::Config(message) | SetupError::UnknownModel(message) => Self::Config(message),
+        }
+    }
+}
+
+impl From<StoreError> for CallError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(format!("the store can't answer: {error}"))
+    }
+}

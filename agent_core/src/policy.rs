@@ -1,0 +1,313 @@
+//! Whether a planned call runs, is asked about, or is refused. Pure: mode, plan and grants in, verdict out.
+
+use std::path::PathBuf;
+
+use crate::approval::{ApprovalOption, Grant, Mode, OptionKind};
+use crate::boundary::Boundary;
+use crate::change::FileChange;
+use crate::plan::{CommandPlan, ExactCommand, Place, Plan};
+
+/// What a call is judged by.
+pub(crate) struct Policy<'a> {
+    /// The session's mode.
+    pub(crate) mode: Mode,
+    /// Its folders, and ours.
+    pub(crate) boundary: Boundary<'a>,
+    /// The user has allowed edits for the rest of this session.
+    pub(crate) edits_granted: bool,
+    /// Whether a standing grant covers a command.
+    pub(crate) is_granted: &'a dyn Fn(&ExactCommand) -> bool,
+}
+
+/// What becomes of a call.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Verdict {
+    /// It runs.
+    Allow,
+    /// The user decides.
+    Ask {
+        /// Why it is asked, where the call itself does not say it.
+        reason: String,
+        /// The possible answers.
+        options: Vec<ApprovalOption>,
+    },
+    /// It does not run; the sentence is for the model.
+    Refuse(String),
+}
+
+impl Policy<'_> {
+    /// Judges a plan.
+    pub(crate) fn judge(&self, plan: &Plan) -> Verdict {
+        match plan {
+            Plan::Inward => Verdict::Allow,
+            Plan::Read { places } => self.judge_read(places),
+            Plan::Change { changes } => self.judge_change(changes),
+            Plan::Command(command) => self.judge_command(command),
+            Plan::Input { command, .. } => self.judge_input(command),
+        }
+    }
+
+    fn judge_read(&self, places: &[Place]) -> Verdict {
+        if let Some(refusal) = self.refuse_forbidden(places.iter()) {
+            return refusal;
+        }
+        match self.odd(places.iter(), false) {
+            None => Verdict::Allow,
+            Some(reason) => ask(reason, None),
+        }
+    }
+
+    fn judge_change(&self, changes: &[FileChange]) -> Verdict {
+        let places = || changes.iter().map(|change| &change.place);
+        if let Some(refusal) = self.refuse_forbidden(places()) {
+            return refusal;
+        }
+        if self.mode == Mode::Plan {
+            return Verdict::Refuse(PLAN_MODE.into());
+        }
+        if let Some(reason) = self.odd(places(), true) {
+            return ask(reason, None);
+        }
+        if self.edits_granted || matches!(self.mode, Mode::AcceptEdits | Mode::DontAsk) {
+            return Verdict::Allow;
+        }
+        let always = ApprovalOption {
+            kind: OptionKind::AllowAlways,
+            name: "Allow all edits in this workspace for this session".into(),
+            grant: Some(Grant::EditsThisSession),
+        };
+        ask(String::new(), Some(always))
+    }
+
+    fn judge_command(&self, plan: &CommandPlan) -> Verdict {
+        if let Some(reason) = &plan.facts.forbidden {
+            return Verdict::Refuse(format!("This command is never run: {reason}."));
+        }
+        if let Some(refusal) = self.refuse_forbidden([&plan.cwd].into_iter()) {
+            return refusal;
+        }
+        let inside = self.boundary.is_inside(&plan.cwd);
+        if plan.facts.read_only && inside {
+            return Verdict::Allow;
+        }
+        if self.mode == Mode::Plan {
+            return Verdict::Refuse(PLAN_MODE.into());
+        }
+        if !inside {
+            let folder = plan.cwd.real.display();
+            return ask(format!("it starts in {folder}, which is outside the workspace"), None);
+        }
+        let exact = plan.facts.exact.as_ref();
+        if self.mode == Mode::DontAsk || exact.is_some_and(self.is_granted) {
+            return Verdict::Allow;
+        }
+        ask(String::new(), exact.and_then(|exact| self.always(exact)))
+    }
+
+    fn judge_input(&self, command: &str) -> Verdict {
+        match self.mode {
+            Mode::Plan => Verdict::Refuse(PLAN_MODE.into()),
+            Mode::DontAsk => Verdict::Allow,
+            Mode::Default | Mode::AcceptEdits => ask(format!("it writes to the running command `{command}`"), None),
+        }
+    }
+
+    /// The reason why these places need a question in every mode, if there is one.
+    fn odd<'p>(&self, mut places: impl Iterator<Item = &'p Place>, write: bool) -> Option<String> {
+        places.find_map(|place| {
+            let path = place.real.display();
+            if !self.boundary.is_inside(place) {
+                Some(format!("{path} is outside the workspace"))
+            } else if self.boundary.is_secret(place) {
+                Some(format!("{path} may hold secrets"))
+            } else if write && self.boundary.is_protected(place) {
+                Some(format!("{path} is protected: it steers tools that run on their own"))
+            } else {
+                None
+            }
+        })
+    }
+
+    fn refuse_forbidden<'p>(&self, mut places: impl Iterator<Item = &'p Place>) -> Option<Verdict> {
+        let place = places.find(|place| self.boundary.is_forbidden(place))?;
+        Some(Verdict::Refuse(format!(
+            "{} belongs to the agent's own configuration and history, which no tool may touch.",
+            place.path.display()
+        )))
+    }
+
+    fn always(&self, exact: &ExactCommand) -> Option<ApprovalOption> {
+        let root = self.boundary.roots.first()?;
+        let words = std::iter::once(exact.program.display().to_string()).chain(exact.args.iter().cloned());
+        let words: Vec<String> = words.map(|word| shown(&word)).collect();
+        Some(ApprovalOption {
+            kind: OptionKind::AllowAlways,
+            name: format!("Always allow exactly `{}` in {}", words.join(" "), root.display()),
+            grant: Some(Grant::Command {
+                command: exact.clone(),
+                root: PathBuf::from(root),
+            }),
+        })
+    }
+}
+
+const PLAN_MODE: &str = "The session is in plan mode, in which nothing is changed. Say what you would do instead; \
+     the user can switch the mode.";
+
+/// A question with an option to run it once, perhaps one to run it always, and one to refuse.
+fn ask(reason: String, always: Option<ApprovalOption>) -> Verdict {
+    let once = ApprovalOption {
+        kind: OptionKind::AllowOnce,
+        name: "Allow once".into(),
+        grant: None,
+    };
+    let reject = ApprovalOption {
+        kind: OptionKind::RejectOnce,
+        name: "Reject".into(),
+        grant: None,
+    };
+    Verdict::Ask {
+        reason,
+        options: std::iter::once(once).chain(always).chain([reject]).collect(),
+    }
+}
+
+/// A word of a command so that its ends can be seen.
+fn shown(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("{word:?}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::CommandFacts;
+
+    fn place(path: &str) -> Place {
+        Place {
+            path: path.into(),
+            real: path.into(),
+        }
+    }
+
+    fn read(path: &str) -> Plan {
+        Plan::Read {
+            places: vec![place(path)],
+        }
+    }
+
+    fn edit(path: &str) -> Plan {
+        Plan::Change {
+            changes: vec![FileChange::new(place(path), None, Some("x"))],
+        }
+    }
+
+    fn command(facts: CommandFacts, cwd: &str) -> Plan {
+        Plan::Command(CommandPlan {
+            command: "c".into(),
+            cwd: place(cwd),
+            background: false,
+            facts,
+        })
+    }
+
+    /// The verdict in each mode, in the order of [`Mode::ALL`]; `always` where that is offered.
+    fn check(plan: &Plan, edits_granted: bool, expect: [&str; 4]) {
+        let roots = [PathBuf::from("/w")];
+        let forbidden = [PathBuf::from("/state")];
+        let verdicts = Mode::ALL.map(|mode| {
+            let policy = Policy {
+                mode,
+                boundary: Boundary {
+                    roots: &roots,
+                    forbidden: &forbidden,
+                },
+                edits_granted,
+                is_granted: &|exact| exact.args == ["granted"],
+            };
+            match policy.judge(plan) {
+                Verdict::Allow => "run",
+                Verdict::Refuse(_) => "refuse",
+                Verdict::Ask { options, .. } if options.len() == 3 => "always",
+                Verdict::Ask { .. } => "ask",
+            }
+        });
+        assert_eq!(verdicts, expect, "{plan:?}");
+    }
+
+    #[test]
+    fn the_table_of_modes_holds() {
+        let exact = |arg: &str| CommandFacts {
+            exact: Some(ExactCommand {
+                program: "/bin/c".into(),
+                args: vec![arg.into()],
+            }),
+            ..CommandFacts::default()
+        };
+        let read_only = CommandFacts {
+            read_only: true,
+            ..CommandFacts::default()
+        };
+        let floor = CommandFacts {
+            forbidden: Some("it removes everything".into()),
+            ..CommandFacts::default()
+        };
+        check(&Plan::Inward, false, ["run"; 4]);
+        check(&read("/w/a"), false, ["run"; 4]);
+        check(&read("/etc/passwd"), false, ["ask"; 4]);
+        check(&read("/w/.env"), false, ["ask"; 4]);
+        check(&read("/w/.git/config"), false, ["run"; 4]);
+        check(&read("/state/state.db"), true, ["refuse"; 4]);
+        check(&edit("/w/a"), false, ["refuse", "always", "run", "run"]);
+        check(&edit("/w/a"), true, ["refuse", "run", "run", "run"]);
+        check(&edit("/w/.git/config"), true, ["refuse", "ask", "ask", "ask"]);
+        check(&edit("/etc/x"), true, ["refuse", "ask", "ask", "ask"]);
+        check(&edit("/state/x"), true, ["refuse"; 4]);
+        check(
+            &command(CommandFacts::default(), "/w"),
+            false,
+            ["refuse", "ask", "ask", "run"],
+        );
+        check(&command(exact("a"), "/w"), false, ["refuse", "always", "always", "run"]);
+        check(&command(exact("granted"), "/w"), false, ["refuse", "run", "run", "run"]);
+        check(
+            &command(exact("granted"), "/tmp"),
+            false,
+            ["refuse", "ask", "ask", "ask"],
+        );
+        check(&command(read_only.clone(), "/w"), false, ["run"; 4]);
+        check(&command(read_only, "/tmp"), false, ["refuse", "ask", "ask", "ask"]);
+        check(&command(floor, "/w"), true, ["refuse"; 4]);
+    }
+
+    #[test]
+    fn the_always_option_says_exactly_what_it_stores() {
+        let exact = ExactCommand {
+            program: "/bin/echo".into(),
+            args: vec!["a b".into(), String::new(), "c".into()],
+        };
+        let roots = [PathBuf::from("/w")];
+        let policy = Policy {
+            mode: Mode::Default,
+            boundary: Boundary {
+                roots: &roots,
+                forbidden: &[],
+            },
+            edits_granted: false,
+            is_granted: &|_| false,
+        };
+        let option = policy.always(&exact).unwrap();
+        assert_eq!(option.name, r#"Always allow exactly `/bin/echo "a b" "" c` in /w"#);
+        assert_eq!(
+            option.grant,
+            Some(Grant::Command {
+                command: exact,
+                root: "/w".into()
+            })
+        );
+    }
+}

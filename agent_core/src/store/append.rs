@@ -1,0 +1,195 @@
+//! Events on their way into the database: rows made by the caller, one transaction on the writer's thread.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::blob::{self, Bytes};
+use super::queue::Fault;
+use super::value::column;
+use super::{Durability, SessionRecord, location, now_ms, session};
+use crate::event::{Envelope, Event, SessionChange};
+use crate::id::SessionId;
+
+/// Events of one session that are stored together or not at all.
+pub(super) struct Append {
+    pub(super) session: SessionId,
+    pub(super) envelopes: Vec<Envelope>,
+    pub(super) durability: Durability,
+    /// The session as it was created, while it has no row.
+    pub(super) created: Option<Arc<SessionRecord>>,
+    pub(super) at_ms: i64,
+    rows: Vec<EventRow>,
+    real_cwd: Option<PathBuf>,
+}
+
+/// What of an event does not stand in its envelope.
+struct EventRow {
+    body: String,
+    bytes: Vec<Bytes>,
+}
+
+impl Append {
+    /// Makes the rows, so that the writer only has to insert them.
+    pub(super) fn new(
+        session: SessionId,
+        envelopes: Vec<Envelope>,
+        durability: Durability,
+        created: Option<Arc<SessionRecord>>,
+    ) -> Result<Self, serde_json::Error> {
+        let rows = envelopes.iter().map(|envelope| EventRow::new(&envelope.event));
+        Ok(Self {
+            rows: rows.collect::<Result<_, _>>()?,
+            real_cwd: envelopes
+                .iter()
+                .rev()
+                .find_map(|envelope| moved_to(&envelope.event))
+                .or(created.as_ref().map(|record| &record.cwd))
+                .map(|cwd| location::real(cwd)),
+            session,
+            envelopes,
+            durability,
+            created,
+            at_ms: now_ms(),
+        })
+    }
+
+    /// Roughly the bytes it takes while it waits: each event is there twice, as itself and as a row.
+    pub(super) fn size(&self) -> usize {
+        const FLAT: usize = 256;
+        let row = |row: &EventRow| FLAT + 2 * row.body.len() + row.bytes.iter().map(Bytes::len).sum::<usize>();
+        self.rows.iter().map(row).sum()
+    }
+}
+
+impl EventRow {
+    fn new(event: &Event) -> Result<Self, serde_json::Error> {
+        if !blob::has_images(event) {
+            return Ok(Self {
+                body: serde_json::to_string(event)?,
+                bytes: Vec::new(),
+            });
+        }
+        let mut event = event.clone();
+        let bytes = blob::take_out(&mut event);
+        Ok(Self {
+            body: serde_json::to_string(&event)?,
+            bytes,
+        })
+    }
+}
+
+fn moved_to(event: &Event) -> Option<&PathBuf> {
+    if let Event::SessionChanged {
+        change: SessionChange::Cwd(cwd),
+    } = event
+    {
+        return Some(cwd);
+    }
+    None
+}
+
+/// Inserts the rows, keeps the summary, drops the pieces of messages that are whole now. The caller's transaction.
+///
+/// A row that is there already is passed over if it is the same: a commit may have succeeded and yet been reported
+/// as failed. A different one means that somebody else writes to the session.
+pub(super) fn write(connection: &Connection, append: &Append) -> Result<(), Fault> {
+    let mut record = session_row(connection, append)?;
+    let mut activity = None;
+    for (envelope, row) in append.envelopes.iter().zip(&append.rows) {
+        if let Some(id) = insert(connection, append, envelope, row)? {
+            session::fold(&mut record, envelope, append.at_ms);
+            activity = Some(id);
+        }
+        drop_partials(connection, &append.session, envelope.seq)?;
+    }
+    if let Some(activity) = activity {
+        session::update(connection, &record, append.real_cwd.as_deref(), activity)?;
+    }
+    Ok(())
+}
+
+fn session_row(connection: &Connection, append: &Append) -> Result<SessionRecord, Fault> {
+    if let Some(record) = session::read(connection, &append.session)? {
+        return Ok(record);
+    }
+    let Some(created) = &append.created else {
+        return Err(Fault::Refused(format!(
+            "session {} has no row in the store and was not created by this process, so its events can't be saved",
+            append.session
+        )));
+    };
+    let real_cwd = append.real_cwd.as_deref().unwrap_or(&created.cwd);
+    session::insert(connection, created, real_cwd)?;
+    Ok(SessionRecord::clone(created))
+}
+
+/// The new row's id; none if the same row is there already.
+fn insert(connection: &Connection, append: &Append, envelope: &Envelope, row: &EventRow) -> Result<Option<i64>, Fault> {
+    let session = append.session.as_str();
+    let seq = column(envelope.seq);
+    let stored: Option<String> = connection
+        .query_row(
+            "SELECT body FROM events WHERE session_id = ?1 AND seq = ?2",
+            params![session, seq],
+            |row| row.get(0),
+        )
+        .optional()?;
+    match stored {
+        Some(body) if body == row.body => return Ok(None),
+        Some(_) => {
+            return Err(Fault::Refused(format!(
+                "row {} of session {session} was written by another process, so what happens here can't be saved: \
+                 fork the session to go on",
+                envelope.seq
+            )));
+        }
+        None => {}
+    }
+    for bytes in &row.bytes {
+        blob::write(connection, bytes)?;
+    }
+    connection.execute(
+        "INSERT INTO events (session_id, seq, turn, at_ms, kind, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        params![
+            session,
+            seq,
+            envelope.turn.map(|turn| column(turn.0)),
+            append.at_ms,
+            kind(&envelope.event),
+            row.body
+        ],
+    )?;
+    Ok(Some(connection.last_insert_rowid()))
+}
+
+fn drop_partials(connection: &Connection, session: &SessionId, seq: u64) -> rusqlite::Result<()> {
+    connection.execute(
+        "DELETE FROM partials WHERE session_id = ?1 AND seq = ?2",
+        params![session.as_str(), column(seq)],
+    )?;
+    Ok(())
+}
+
+/// The event's name, as its JSON has it.
+fn kind(event: &Event) -> &'static str {
+    match event {
+        Event::UserMessage { .. } => "user_message",
+        Event::AgentText { .. } => "agent_text",
+        Event::AgentThought { .. } => "agent_thought",
+        Event::ToolStarted { .. } => "tool_started",
+        Event::ToolPlanned { .. } => "tool_planned",
+        Event::ToolProgress { .. } => "tool_progress",
+        Event::ToolFinished { .. } => "tool_finished",
+        Event::ApprovalRequested { .. } => "approval_requested",
+        Event::ApprovalDecided { .. } => "approval_decided",
+        Event::PlanUpdated { .. } => "plan_updated",
+        Event::StepFinished { .. } => "step_finished",
+        Event::Notice { .. } => "notice",
+        Event::HistoryMoved { .. } => "history_moved",
+        Event::SessionChanged { .. } => "session_changed",
+        Event::TurnFinished { .. } => "turn_finished",
+        Event::TurnFailed { .. } => "turn_failed",
+    }
+}

@@ -1,0 +1,129 @@
+//! Images inside events: taken out before an event is stored, put back when it is read.
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use rusqlite::{Connection, OptionalExtension, params};
+use sha2::{Digest, Sha256};
+
+use crate::content::{Blob, Content};
+use crate::event::Event;
+
+/// Bytes under their hash.
+pub(super) struct Bytes {
+    sha256: String,
+    bytes: Arc<[u8]>,
+}
+
+impl Bytes {
+    pub(super) fn len(&self) -> usize {
+        self.bytes.len()
+    }
+}
+
+/// Whether there is anything to take out.
+pub(super) fn has_images(event: &Event) -> bool {
+    lists(event)
+        .iter()
+        .any(|list| list.iter().any(|piece| matches!(piece, Content::Image { .. })))
+}
+
+/// Takes the bytes of all images out and leaves their hashes.
+pub(super) fn take_out(event: &mut Event) -> Vec<Bytes> {
+    let mut taken = Vec::new();
+    for blob in blobs(event) {
+        if let Blob::Inline(bytes) = blob {
+            let bytes = bytes.clone();
+            let sha256 = hex(&Sha256::digest(&bytes));
+            *blob = Blob::Stored(sha256.clone());
+            taken.push(Bytes { sha256, bytes });
+        }
+    }
+    taken
+}
+
+/// Puts the bytes of all images back. One that is gone stays a hash, and its message can still be read.
+pub(super) fn put_back(connection: &Connection, event: &mut Event) -> rusqlite::Result<()> {
+    for blob in blobs(event) {
+        if let Blob::Stored(sha256) = blob {
+            match read(connection, sha256)? {
+                Some(bytes) => *blob = Blob::Inline(bytes.into()),
+                None => tracing::warn!(sha256, "an image is missing in the store"),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Stores bytes, once.
+pub(super) fn write(connection: &Connection, bytes: &Bytes) -> rusqlite::Result<()> {
+    connection.execute(
+        "INSERT OR IGNORE INTO blobs (sha256, bytes) VALUES (?1, ?2)",
+        params![bytes.sha256, &*bytes.bytes],
+    )?;
+    Ok(())
+}
+
+fn read(connection: &Connection, sha256: &str) -> rusqlite::Result<Option<Vec<u8>>> {
+    connection
+        .query_row("SELECT bytes FROM blobs WHERE sha256 = ?1", [sha256], |row| row.get(0))
+        .optional()
+}
+
+fn blobs(event: &mut Event) -> impl Iterator<Item = &mut Blob> {
+    lists_mut(event).into_iter().flatten().filter_map(|piece| match piece {
+        Content::Image { data, .. } => Some(data),
+        Content::Text { .. } | Content::Resource { .. } | Content::Link { .. } => None,
+    })
+}
+
+/// The lists of an event that may hold images.
+fn lists(event: &Event) -> [&[Content]; 2] {
+    match event {
+        Event::UserMessage { content, context, .. } => [content, context],
+        Event::ToolFinished { outcome, .. } => [&outcome.output.images, &[]],
+        Event::AgentText { .. }
+        | Event::AgentThought { .. }
+        | Event::ToolStarted { .. }
+        | Event::ToolPlanned { .. }
+        | Event::ToolProgress { .. }
+        | Event::ApprovalRequested { .. }
+        | Event::ApprovalDecided { .. }
+        | Event::PlanUpdated { .. }
+        | Event::StepFinished { .. }
+        | Event::Notice { .. }
+        | Event::HistoryMoved { .. }
+        | Event::SessionChanged { .. }
+        | Event::TurnFinished { .. }
+        | Event::TurnFailed { .. } => [&[], &[]],
+    }
+}
+
+/// The same lists as [`lists`], to be changed.
+fn lists_mut(event: &mut Event) -> [&mut [Content]; 2] {
+    match event {
+        Event::UserMessage { content, context, .. } => [content, context],
+        Event::ToolFinished { outcome, .. } => [&mut outcome.output.images, &mut []],
+        Event::AgentText { .. }
+        | Event::AgentThought { .. }
+        | Event::ToolStarted { .. }
+        | Event::ToolPlanned { .. }
+        | Event::ToolProgress { .. }
+        | Event::ApprovalRequested { .. }
+        | Event::ApprovalDecided { .. }
+        | Event::PlanUpdated { .. }
+        | Event::StepFinished { .. }
+        | Event::Notice { .. }
+        | Event::HistoryMoved { .. }
+        | Event::SessionChanged { .. }
+        | Event::TurnFinished { .. }
+        | Event::TurnFailed { .. } => [&mut [], &mut []],
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        write!(text, "{byte:02x}").expect("a string takes any text");
+        text
+    })
+}

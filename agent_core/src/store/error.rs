@@ -1,0 +1,122 @@
+//! Why the store can't be opened or can't answer. The cause is each error's source.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why the store can't be opened or can't answer.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The SQLite library in this program has a fault that loses rows.
+    #[error("this program was built with SQLite {found}, which can lose rows: version {needed} or later is needed")]
+    OldLibrary {
+        /// Its version.
+        found: String,
+        /// The first version that may be used.
+        needed: &'static str,
+    },
+    /// The state folder can't be made or looked at.
+    #[error("can't use {} as the state folder: check that it can be written", path.display())]
+    Folder {
+        /// The folder.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// What should be the state folder is something else.
+    #[error("{} is not a folder: move it away, or set TALARIA_HOME to another place", path.display())]
+    NotAFolder {
+        /// The path.
+        path: PathBuf,
+    },
+    /// The state folder or a file in it belongs to another user.
+    #[error(
+        "{} belongs to the user with the number {owner}, not to the one who runs this: set TALARIA_HOME to a folder of \
+         your own", path.display()
+    )]
+    ForeignOwner {
+        /// The path.
+        path: PathBuf,
+        /// Whose it is.
+        owner: u32,
+    },
+    /// A symbolic link, a folder or a device where a file of the store should be.
+    #[error("{} is not a regular file: move it away", path.display())]
+    NotAFile {
+        /// The path.
+        path: PathBuf,
+    },
+    /// A file of the store can't be made, looked at or locked.
+    #[error("can't use {}: check that it can be written", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Another process has been opening the store for too long.
+    #[error("another process has been opening {} for over 5 s: see whether one hangs, then try again", path.display())]
+    Locked {
+        /// The lock file.
+        path: PathBuf,
+    },
+    /// SQLite can't open the database or prepare it.
+    #[error("can't open the session database {}: if it is damaged, move it away with its -wal and -shm files while \
+             no agent runs", path.display())]
+    Open {
+        /// The database.
+        path: PathBuf,
+        /// Why.
+        source: rusqlite::Error,
+    },
+    /// A database of another program.
+    #[error("{} is a database of another program: move it away", path.display())]
+    NotOurs {
+        /// The database.
+        path: PathBuf,
+    },
+    /// The database was written by a later version of this program.
+    #[error(
+        "{} has schema {found}, and this program knows schemas up to {known}: update this program, or set \
+         TALARIA_HOME to another folder", path.display()
+    )]
+    Newer {
+        /// The database.
+        path: PathBuf,
+        /// Its schema.
+        found: i64,
+        /// The last one this program knows.
+        known: i64,
+    },
+    /// A query failed.
+    #[error("can't read {what} from {}", path.display())]
+    Read {
+        /// What was asked for.
+        what: String,
+        /// The database.
+        path: PathBuf,
+        /// Why.
+        source: rusqlite::Error,
+    },
+    /// What was to be written has to wait, or was refused; the text is a sentence.
+    #[error("{0}")]
+    NotWritten(String),
+}
+
+/// Why there is no page of sessions.
+#[derive(Debug, thiserror::Error)]
+pub enum ListError {
+    /// The cursor is not one of ours, or belongs to a list of another folder.
+    #[error("this cursor does not belong to this list; begin again without one")]
+    BadCursor,
+    /// The store can't answer.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Another process writes to the session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("process {pid} is working in this session: go on there, or fork the session (session/fork) to go on here")]
+pub struct Held {
+    /// That process.
+    pub pid: u32,
+}

@@ -1,0 +1,168 @@
+//! What waits to be written, in order. Reads look here too, so that nothing seems to be missing.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use crossbeam_channel::Sender;
+use parking_lot::Mutex;
+
+use super::SessionRecord;
+use super::append::Append;
+use super::error::Held;
+use super::grant::CommandGrant;
+use crate::id::SessionId;
+
+/// The bytes that may wait.
+const ROOM: usize = 64 * 1024 * 1024;
+
+/// Something to be written, whole or not at all.
+pub(super) enum Work {
+    Append(Append),
+    Claim(SessionId),
+    Release(SessionId),
+    Recover(SessionId),
+    Grant(CommandGrant),
+}
+
+impl Work {
+    fn size(&self) -> usize {
+        const FLAT: usize = 256;
+        match self {
+            Self::Append(append) => append.size(),
+            Self::Claim(_) | Self::Release(_) | Self::Recover(_) | Self::Grant(_) => FLAT,
+        }
+    }
+}
+
+/// Why something was not written.
+pub(super) enum Fault {
+    /// SQLite could not; a later try may do better.
+    Sql(rusqlite::Error),
+    /// Another process holds the session.
+    Held(Held),
+    /// It can never be written; a sentence says why.
+    Refused(String),
+}
+
+impl From<rusqlite::Error> for Fault {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Sql(error)
+    }
+}
+
+/// What became of it.
+pub(super) enum Outcome {
+    Written,
+    Held(Held),
+    Refused(String),
+}
+
+/// Work with its way back to whoever waits for it.
+pub(super) struct Entry {
+    pub(super) work: Work,
+    /// Holds one outcome; nobody may be waiting any more.
+    pub(super) outcome: Sender<Outcome>,
+    size: usize,
+}
+
+/// Shared by callers, who add, and the writer, who takes away.
+#[derive(Default)]
+pub(super) struct Queue(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    entries: VecDeque<Arc<Entry>>,
+    size: usize,
+    /// Why the first entry can't be written now. While it is set nobody waits.
+    trouble: Option<String>,
+    /// Sessions that have no row yet. One leaves with its first row, or with its release.
+    created: HashMap<SessionId, Arc<SessionRecord>>,
+}
+
+/// How an entry got into the queue.
+pub(super) enum Place {
+    /// The writer will come to it.
+    Next,
+    /// It waits behind what can't be written now; the reason.
+    Stuck(String),
+    /// There is no room; it is not there.
+    NoRoom,
+}
+
+impl Queue {
+    pub(super) fn push(&self, work: Work, outcome: Sender<Outcome>) -> Place {
+        let size = work.size();
+        let mut state = self.0.lock();
+        if state.size + size > ROOM && !state.entries.is_empty() {
+            return Place::NoRoom;
+        }
+        let stuck = state.trouble.clone().filter(|_| !state.entries.is_empty());
+        state.size += size;
+        state.entries.push_back(Arc::new(Entry { work, outcome, size }));
+        stuck.map_or(Place::Next, Place::Stuck)
+    }
+
+    pub(super) fn first(&self) -> Option<Arc<Entry>> {
+        self.0.lock().entries.front().cloned()
+    }
+
+    /// Takes the first entry away and says what became of it.
+    pub(super) fn finish_first(&self, outcome: Outcome) {
+        let entry = {
+            let mut state = self.0.lock();
+            state.trouble = None;
+            let entry = state.entries.pop_front().expect("only the writer takes entries away");
+            state.size -= entry.size;
+            if let Work::Append(append) = &entry.work
+                && matches!(outcome, Outcome::Written)
+            {
+                state.created.remove(&append.session);
+            }
+            entry
+        };
+        // Whoever asked may have stopped waiting.
+        let _ = entry.outcome.send(outcome);
+    }
+
+    pub(super) fn set_trouble(&self, reason: &str) {
+        self.0.lock().trouble = Some(reason.to_owned());
+    }
+
+    /// The reason for the wait, or `guess` if nobody knows a better one yet.
+    pub(super) fn trouble_or(&self, guess: &str) -> String {
+        self.0.lock().trouble.get_or_insert_with(|| guess.to_owned()).clone()
+    }
+
+    pub(super) fn create(&self, record: SessionRecord) {
+        self.0.lock().created.insert(record.id.clone(), Arc::new(record));
+    }
+
+    pub(super) fn created(&self, session: &SessionId) -> Option<Arc<SessionRecord>> {
+        self.0.lock().created.get(session).cloned()
+    }
+
+    /// Forgets a session that was never prompted. Its waiting rows, if there are any, carry the record themselves.
+    pub(super) fn forget(&self, session: &SessionId) {
+        self.0.lock().created.remove(session);
+    }
+
+    /// All entries that append to one session, or to any.
+    pub(super) fn appends(&self, session: Option<&SessionId>) -> Vec<Arc<Entry>> {
+        let state = self.0.lock();
+        let wanted = |entry: &&Arc<Entry>| match &entry.work {
+            Work::Append(append) => session.is_none_or(|session| append.session == *session),
+            Work::Claim(_) | Work::Release(_) | Work::Recover(_) | Work::Grant(_) => false,
+        };
+        state.entries.iter().filter(wanted).cloned().collect()
+    }
+}
+
+impl Entry {
+    /// The append it is, if it is one.
+    pub(super) fn append(&self) -> Option<&Append> {
+        match &self.work {
+            Work::Append(append) => Some(append),
+            Work::Claim(_) | Work::Release(_) | Work::Recover(_) | Work::Grant(_) => None,
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Reading: a few connections of its own for a file, the writer's for a store in memory.
+
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crossbeam_channel::{Receiver, Sender, bounded};
+use parking_lot::Mutex;
+use rusqlite::{Connection, Row, params};
+
+use super::value::{column, count};
+use super::{blob, schema};
+use crate::event::{Envelope, Event};
+use crate::id::{SessionId, TurnId};
+
+/// Connections that read a file at the same time.
+const CONNECTIONS: usize = 4;
+
+/// The most ids that a prefix finds.
+pub(super) const FOUND: usize = 10;
+
+/// Where reads go.
+pub(super) enum Readers {
+    /// To a connection of their own.
+    File(Pool),
+    /// To the connection that also writes.
+    Memory(Arc<Mutex<Connection>>),
+}
+
+/// Connections that only read. A place holds one once it has been used.
+pub(super) struct Pool {
+    path: PathBuf,
+    /// Holds exactly as many places as are not in use; whoever reads takes one out and puts it back.
+    places: (Sender<Option<Connection>>, Receiver<Option<Connection>>),
+}
+
+impl Readers {
+    /// Runs a query. It sees the database as one moment had it only within a single statement.
+    pub(super) fn read<T>(&self, query: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> rusqlite::Result<T> {
+        match self {
+            Self::File(pool) => pool.read(query),
+            Self::Memory(connection) => query(&connection.lock()),
+        }
+    }
+
+    /// Closes the connections that are not in use.
+    pub(super) fn close(&self) {
+        match self {
+            Self::File(pool) => pool.close(),
+            Self::Memory(_) => {}
+        }
+    }
+}
+
+impl Pool {
+    pub(super) fn new(path: PathBuf) -> Self {
+        let places = bounded(CONNECTIONS);
+        for _ in 0..CONNECTIONS {
+            places.0.send(None).expect("a new channel with this much room takes it");
+        }
+        Self { path, places }
+    }
+
+    fn read<T>(&self, query: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> rusqlite::Result<T> {
+        let (back, places) = &self.places;
+        let place = places.recv().expect("the sender is beside it");
+        let mut place = Taken { back, place };
+        let connection = match place.place.take() {
+            Some(connection) => connection,
+            None => schema::open_reader(&self.path)?,
+        };
+        let connection = place.place.insert(connection);
+        query(connection)
+    }
+
+    fn close(&self) {
+        let (back, places) = &self.places;
+        let free: Vec<_> = places.try_iter().collect();
+        for _ in free {
+            back.send(None).expect("the receiver is beside it");
+        }
+    }
+}
+
+/// A place in use; goes back when dropped, also when the query panics.
+struct Taken<'a> {
+    back: &'a Sender<Option<Connection>>,
+    place: Option<Connection>,
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        // The receiver lives as long as the pool, and there is room for each place.
+        let _ = self.back.send(self.place.take());
+    }
+}
+
+/// A session's events after a row, in order. Rows that can't be read are passed over.
+pub(super) fn events(
+    connection: &Connection,
+    session: &SessionId,
+    after_seq: u64,
+    limit: usize,
+) -> rusqlite::Result<Vec<Envelope>> {
+    let mut statement =
+        connection.prepare("SELECT seq, turn, body FROM events WHERE session_id = ?1 AND seq > ?2 ORDER BY seq")?;
+    let mut rows = statement.query(params![session.as_str(), column(after_seq)])?;
+    let mut envelopes = Vec::new();
+    while envelopes.len() < limit
+        && let Some(row) = rows.next()?
+    {
+        if let Some(mut envelope) = envelope(session, row)? {
+            blob::put_back(connection, &mut envelope.event)?;
+            envelopes.push(envelope);
+        }
+    }
+    Ok(envelopes)
+}
+
+fn envelope(session: &SessionId, row: &Row<'_>) -> rusqlite::Result<Option<Envelope>> {
+    let seq = count(row.get(0)?);
+    match serde_json::from_slice(row.get_ref(2)?.as_bytes()?) {
+        Ok(event) => Ok(Some(Envelope {
+            session: session.clone(),
+            turn: row.get::<_, Option<i64>>(1)?.map(|turn| TurnId(count(turn))),
+            seq,
+            event,
+        })),
+        Err(error) => {
+            tracing::warn!(%session, seq, %error, "a stored event can't be read and is passed over");
+            Ok(None)
+        }
+    }
+}
+
+/// The rows that moves of the history took out, each range with the row of the move itself.
+pub(super) fn hidden(connection: &Connection, session: &SessionId) -> rusqlite::Result<Vec<RangeInclusive<u64>>> {
+    let mut statement = connection
+        .prepare("SELECT seq, turn, body FROM events WHERE session_id = ?1 AND kind = 'history_moved' ORDER BY seq")?;
+    let mut rows = statement.query([session.as_str()])?;
+    let mut ranges = Vec::new();
+    while let Some(row) = rows.next()? {
+        ranges.extend(envelope(session, row)?.as_ref().and_then(hidden_by));
+    }
+    Ok(ranges)
+}
+
+/// The rows that an event takes out, if it does.
+pub(super) fn hidden_by(envelope: &Envelope) -> Option<RangeInclusive<u64>> {
+    if let Event::HistoryMoved { keep_upto, .. } = envelope.event {
+        return Some(keep_upto + 1..=envelope.seq);
+    }
+    None
+}
+
+/// The stored sessions whose ids begin so, at most [`FOUND`].
+pub(super) fn find(connection: &Connection, prefix: &str) -> rusqlite::Result<Vec<SessionId>> {
+    let mut statement =
+        connection.prepare("SELECT id FROM sessions WHERE substr(id, 1, length(?1)) = ?1 ORDER BY id LIMIT ?2")?;
+    let rows = statement.query_map(params![prefix, FOUND as i64], |row| {
+        Ok(SessionId::from(row.get_ref(0)?.as_str()?))
+    })?;
+    rows.collect()
+}

@@ -1,0 +1,134 @@
+//! Connections and the shape of the database: pragmas in the order that harms no other process, and migrations.
+
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+
+use super::error::StoreError;
+use super::location::Location;
+
+/// The steps from an empty database to the newest schema; the number of each is the schema it leads to.
+const STEPS: [&str; 1] = [include_str!("schema.sql")];
+
+/// Marks a database as ours: "TALA".
+const APPLICATION: i64 = 0x5441_4c41;
+
+/// The first version without the fault that loses rows when a write-ahead log is begun again.
+const LIBRARY: (i32, &str) = (3_051_003, "3.51.3");
+
+/// How long SQLite waits for another process within one try.
+const BUSY: Duration = Duration::from_millis(500);
+
+/// Opens the one connection that writes, and brings the database to the newest schema.
+pub(super) fn open(location: &Location) -> Result<Connection, StoreError> {
+    let path = &location.database;
+    let failed = |source| StoreError::Open {
+        path: path.clone(),
+        source,
+    };
+    check_library()?;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut connection = Connection::open_with_flags(path, flags).map_err(failed)?;
+    connection.busy_timeout(BUSY).map_err(failed)?;
+    check_origin(&connection, path)?;
+    set_journal(&connection, location.network).map_err(failed)?;
+    set_up(&connection).map_err(failed)?;
+    migrate(&mut connection).map_err(failed)?;
+    Ok(connection)
+}
+
+/// Makes a database that lives as long as its connection.
+pub(super) fn open_memory() -> rusqlite::Result<Connection> {
+    let mut connection = Connection::open_in_memory()?;
+    set_up(&connection)?;
+    migrate(&mut connection)?;
+    Ok(connection)
+}
+
+/// Opens a connection that only reads.
+pub(super) fn open_reader(path: &Path) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(BUSY)?;
+    connection.execute_batch("PRAGMA mmap_size = 0; PRAGMA trusted_schema = OFF; PRAGMA query_only = ON;")?;
+    Ok(connection)
+}
+
+fn check_library() -> Result<(), StoreError> {
+    if rusqlite::version_number() >= LIBRARY.0 {
+        return Ok(());
+    }
+    Err(StoreError::OldLibrary {
+        found: rusqlite::version().to_owned(),
+        needed: LIBRARY.1,
+    })
+}
+
+/// Reads only: a database that is not ours, or too new for us, stays as it is.
+fn check_origin(connection: &Connection, path: &Path) -> Result<(), StoreError> {
+    let read = |sql| {
+        connection
+            .query_row(sql, [], |row| row.get::<_, i64>(0))
+            .map_err(|source| StoreError::Open {
+                path: path.to_owned(),
+                source,
+            })
+    };
+    let known = newest();
+    let found = read("PRAGMA user_version")?;
+    let application = read("PRAGMA application_id")?;
+    let tables = read("SELECT count(*) FROM sqlite_schema")?;
+    let is_new = application == 0 && found == 0 && tables == 0;
+    match application {
+        APPLICATION if found > known => Err(StoreError::Newer {
+            path: path.to_owned(),
+            found,
+            known,
+        }),
+        APPLICATION => Ok(()),
+        _ if is_new => Ok(()),
+        _ => Err(StoreError::NotOurs { path: path.to_owned() }),
+    }
+}
+
+/// The journal's mode is chosen once, while the database is empty. It is never changed later: another process may
+/// hold the database open in the old mode.
+fn set_journal(connection: &Connection, network: bool) -> rusqlite::Result<()> {
+    let pages: i64 = connection.query_row("PRAGMA page_count", [], |row| row.get(0))?;
+    if pages > 0 {
+        return Ok(());
+    }
+    let mode = if network { "DELETE" } else { "WAL" };
+    connection.pragma_update(None, "journal_mode", mode)
+}
+
+fn set_up(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute_batch(
+        "PRAGMA synchronous = NORMAL;
+         PRAGMA foreign_keys = ON;
+         PRAGMA mmap_size = 0;
+         PRAGMA trusted_schema = OFF;
+         PRAGMA journal_size_limit = 16777216;",
+    )
+}
+
+/// Runs the steps that are missing. The version is read inside the transaction, since another process may have
+/// been first.
+fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let version: i64 = transaction.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    let done = usize::try_from(version).unwrap_or(0);
+    if done < STEPS.len() {
+        for step in &STEPS[done..] {
+            transaction.execute_batch(step)?;
+        }
+        transaction.pragma_update(None, "application_id", APPLICATION)?;
+        transaction.pragma_update(None, "user_version", newest())?;
+    }
+    transaction.commit()
+}
+
+fn newest() -> i64 {
+    i64::try_from(STEPS.len()).expect("a list of a few steps has a small length")
+}

@@ -1,0 +1,174 @@
+//! The rows of sessions: a summary, folded from the events in the transaction that stores them.
+
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use rusqlite::types::Type;
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use super::SessionRecord;
+use super::value::{PathColumn, StoredPath, column, count};
+use crate::event::{ContextUse, Envelope, Event, SessionChange};
+use crate::id::SessionId;
+use crate::provider::Usage;
+
+/// The columns that [`from_row`] reads, in its order.
+pub(super) const COLUMNS: &str = "id, source, cwd, extra_roots, title, model, origin, mode, system, created_ms, \
+     updated_ms, messages, input, cached_read, cached_write, output, reasoning, context_used, context_window, \
+     last_seq, last_turn";
+
+/// Folds one event into its session's summary.
+pub(super) fn fold(record: &mut SessionRecord, envelope: &Envelope, at_ms: i64) {
+    record.updated_ms = at_ms;
+    record.last_seq = record.last_seq.max(envelope.seq);
+    record.last_turn = record.last_turn.max(envelope.turn.map_or(0, |turn| turn.0));
+    match &envelope.event {
+        Event::UserMessage { command: false, .. } | Event::AgentText { .. } => record.messages += 1,
+        Event::StepFinished { usage, context, .. } => {
+            record.usage = record.usage.plus(*usage);
+            record.context = Some(*context);
+        }
+        Event::SessionChanged { change } => change_session(record, change),
+        Event::UserMessage { command: true, .. }
+        | Event::AgentThought { .. }
+        | Event::ToolStarted { .. }
+        | Event::ToolPlanned { .. }
+        | Event::ToolProgress { .. }
+        | Event::ToolFinished { .. }
+        | Event::ApprovalRequested { .. }
+        | Event::ApprovalDecided { .. }
+        | Event::PlanUpdated { .. }
+        | Event::Notice { .. }
+        | Event::HistoryMoved { .. }
+        | Event::TurnFinished { .. }
+        | Event::TurnFailed { .. } => {}
+    }
+}
+
+fn change_session(record: &mut SessionRecord, change: &SessionChange) {
+    match change {
+        SessionChange::Title(title) => record.title = Some(title.clone()),
+        SessionChange::Mode(mode) => record.mode = *mode,
+        SessionChange::Model(model) => record.model = model.clone(),
+        SessionChange::Cwd(cwd) => record.cwd.clone_from(cwd),
+    }
+}
+
+/// Reads one session.
+pub(super) fn read(connection: &Connection, id: &SessionId) -> rusqlite::Result<Option<SessionRecord>> {
+    connection
+        .query_row(
+            &format!("SELECT {COLUMNS} FROM sessions WHERE id = ?1"),
+            [id.as_str()],
+            from_row,
+        )
+        .optional()
+}
+
+/// Makes a session's row as it was created.
+pub(super) fn insert(connection: &Connection, record: &SessionRecord, real_cwd: &Path) -> rusqlite::Result<()> {
+    let roots: Vec<_> = record.extra_roots.iter().map(|root| root.to_string_lossy()).collect();
+    connection.execute(
+        "INSERT INTO sessions (id, source, cwd, real_cwd, extra_roots, title, model, origin, mode, system, \
+         created_ms, updated_ms, messages, last_seq, last_turn, activity) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, 0, 0, 0, 0)",
+        params![
+            record.id.as_str(),
+            record.source,
+            PathColumn(&record.cwd),
+            PathColumn(real_cwd),
+            serde_json::to_string(&roots).expect("a list of strings is always JSON"),
+            record.title,
+            record.model.to_string(),
+            serde_json::to_string(&record.origin).expect("three strings are always JSON"),
+            record.mode.id(),
+            record.system,
+            record.created_ms,
+            record.updated_ms,
+        ],
+    )?;
+    Ok(())
+}
+
+/// Writes a folded summary back. `activity` is the id of the session's newest row.
+pub(super) fn update(
+    connection: &Connection,
+    record: &SessionRecord,
+    real_cwd: Option<&Path>,
+    activity: i64,
+) -> rusqlite::Result<()> {
+    let usage = &record.usage;
+    connection.execute(
+        "UPDATE sessions SET cwd = ?2, real_cwd = coalesce(?3, real_cwd), title = ?4, model = ?5, mode = ?6, \
+         updated_ms = ?7, messages = ?8, input = ?9, cached_read = ?10, cached_write = ?11, output = ?12, \
+         reasoning = ?13, context_used = ?14, context_window = ?15, last_seq = ?16, last_turn = ?17, activity = ?18 \
+         WHERE id = ?1",
+        params![
+            record.id.as_str(),
+            PathColumn(&record.cwd),
+            real_cwd.map(PathColumn),
+            record.title,
+            record.model.to_string(),
+            record.mode.id(),
+            record.updated_ms,
+            column(record.messages),
+            usage.input.map(column),
+            usage.cached_read.map(column),
+            usage.cached_write.map(column),
+            usage.output.map(column),
+            usage.reasoning.map(column),
+            record.context.map(|context| column(context.used)),
+            record.context.and_then(|context| context.window).map(column),
+            column(record.last_seq),
+            column(record.last_turn),
+            activity,
+        ],
+    )?;
+    Ok(())
+}
+
+/// Reads [`COLUMNS`].
+pub(super) fn from_row(row: &Row<'_>) -> rusqlite::Result<SessionRecord> {
+    let count_at = |index| row.get::<_, i64>(index).map(count);
+    let maybe_at = |index| row.get::<_, Option<i64>>(index).map(|value| value.map(count));
+    let window = maybe_at(18)?;
+    Ok(SessionRecord {
+        id: SessionId::from(row.get_ref(0)?.as_str()?),
+        source: row.get(1)?,
+        cwd: row.get::<_, StoredPath>(2)?.0,
+        extra_roots: json::<Vec<PathBuf>>(row, 3)?,
+        title: row.get(4)?,
+        model: parsed(row, 5)?,
+        origin: json(row, 6)?,
+        mode: parsed(row, 7)?,
+        system: row.get(8)?,
+        created_ms: row.get(9)?,
+        updated_ms: row.get(10)?,
+        messages: count_at(11)?,
+        usage: Usage {
+            input: maybe_at(12)?,
+            cached_read: maybe_at(13)?,
+            cached_write: maybe_at(14)?,
+            output: maybe_at(15)?,
+            reasoning: maybe_at(16)?,
+        },
+        context: maybe_at(17)?.map(|used| ContextUse { used, window }),
+        last_seq: count_at(19)?,
+        last_turn: count_at(20)?,
+    })
+}
+
+fn json<T: serde::de::DeserializeOwned>(row: &Row<'_>, index: usize) -> rusqlite::Result<T> {
+    serde_json::from_str(row.get_ref(index)?.as_str()?)
+        .map_err(|error| rusqlite::Error::FromSqlConversionFailure(index, Type::Text, Box::new(error)))
+}
+
+fn parsed<T>(row: &Row<'_>, index: usize) -> rusqlite::Result<T>
+where
+    T: FromStr<Err: std::error::Error + Send + Sync + 'static>,
+{
+    row.get_ref(index)?
+        .as_str()?
+        .parse()
+        .map_err(|error| rusqlite::Error::FromSqlConversionFailure(index, Type::Text, Box::new(error)))
+}

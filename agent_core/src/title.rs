@@ -1,0 +1,179 @@
+//! A session's plain title, made from its first prompt. Better ones come from the user, or from a model.
+
+use crate::content::Content;
+use crate::inline;
+
+/// The most characters a title has.
+const LONGEST: usize = 80;
+
+/// The title for a session that begins with this prompt: its first line, each mention by its name. None where the
+/// prompt says nothing that could name a session: a slash command, pictures alone.
+pub(crate) fn from_prompt(content: &[Content]) -> Option<String> {
+    let text = inline::text(content, mention);
+    let line = text
+        .split(['\n', '\r', '\u{2028}', '\u{2029}'])
+        .map(visible)
+        .find(|line| !line.is_empty())?;
+    (!is_slash_command(&line)).then(|| shortened(&line))
+}
+
+/// The title that a user gives, made fit to be shown; none if nothing of it can be seen.
+pub(crate) fn from_text(text: &str) -> Option<String> {
+    let title = visible(&text.split_whitespace().collect::<Vec<_>>().join(" "));
+    (!title.is_empty()).then(|| shortened(&title))
+}
+
+/// A mention by what a person calls it, or by the last part of its path.
+fn mention(uri: &str, name: Option<&str>) -> String {
+    match name {
+        Some(name) if !name.trim().is_empty() => name.to_owned(),
+        Some(_) | None => {
+            let path = inline::path_of(uri);
+            let last = path.trim_end_matches('/').rsplit('/').next();
+            last.unwrap_or(&path).to_owned()
+        }
+    }
+}
+
+/// The line without what can't be seen, and with single spaces.
+fn visible(line: &str) -> String {
+    let letters: String = line
+        .chars()
+        .map(|letter| if letter == '\t' { ' ' } else { letter })
+        .filter(|letter| !letter.is_control() && !is_invisible(*letter))
+        .collect();
+    letters.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Characters without a shape of their own: of no width, turning the direction of the text, marking its bytes.
+fn is_invisible(letter: char) -> bool {
+    matches!(
+        letter,
+        '\u{ad}'
+            | '\u{34f}'
+            | '\u{61c}'
+            | '\u{115f}'..='\u{1160}'
+            | '\u{180b}'..='\u{180e}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{202a}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{3164}'
+            | '\u{feff}'
+            | '\u{ffa0}'
+            | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e0fff}'
+    )
+}
+
+/// Whether the line is `/word`, alone or with arguments. `/etc/hosts` is a path.
+fn is_slash_command(line: &str) -> bool {
+    let name = line.strip_prefix('/').and_then(|rest| rest.split(' ').next());
+    name.is_some_and(|name| {
+        let mut letters = name.chars();
+        letters.next().is_some_and(|letter| letter.is_ascii_alphabetic())
+            && letters.all(|letter| letter.is_ascii_alphanumeric() || "-_:".contains(letter))
+    })
+}
+
+/// The line, cut at a word if it is too long; within a word if that would leave less than half.
+fn shortened(line: &str) -> String {
+    if line.chars().count() <= LONGEST {
+        return line.to_owned();
+    }
+    // One character is for the `…`, and the one behind the cut tells whether a word ends there.
+    let letters: Vec<char> = line.chars().take(LONGEST).collect();
+    let word_end = letters.iter().rposition(|letter| *letter == ' ');
+    let end = word_end.filter(|end| *end >= LONGEST / 2).unwrap_or(LONGEST - 1);
+    let kept: String = letters[..end].iter().collect();
+    format!("{}…", kept.trim_end_matches([' ', ',', ';', ':', '.']))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+    use crate::content::Blob;
+
+    fn image() -> Content {
+        Content::Image {
+            mime_type: "image/png".into(),
+            data: Blob::from_base64("AAAA").unwrap(),
+            uri: None,
+        }
+    }
+
+    #[test]
+    fn the_first_line_that_can_be_seen_is_the_title() {
+        let check = |text: &str, expect: Option<&str>| {
+            assert_eq!(from_prompt(&[Content::text(text)]).as_deref(), expect, "{text:?}");
+        };
+        check("Fix the tests", Some("Fix the tests"));
+        check("  Fix\t the   tests  \nand more", Some("Fix the tests"));
+        check("\n \u{200b}\n\r\nSecond", Some("Second"));
+        check("one\rtwo", Some("one"));
+        check("\u{feff}a\u{202e}b\u{200d}c\u{1b}[31md\u{0}", Some("abc[31md"));
+        check("日本語を直す", Some("日本語を直す"));
+        check("", None);
+        check(" \n\t", None);
+        check("/help", None);
+        check("/compact the parser", None);
+        check("/etc/hosts is wrong", Some("/etc/hosts is wrong"));
+        check("/ is full", Some("/ is full"));
+    }
+
+    #[test]
+    fn a_long_line_is_cut_at_a_word() {
+        let check = |text: String, expect: String| {
+            let title = from_prompt(&[Content::text(text)]).unwrap();
+            assert_eq!(title, expect);
+            assert!(title.chars().count() <= LONGEST);
+        };
+        check("x".repeat(80), "x".repeat(80));
+        check("x".repeat(81), format!("{}…", "x".repeat(79)));
+        check("語".repeat(100), format!("{}…", "語".repeat(79)));
+        check(format!("{} {}", "a".repeat(79), "b"), format!("{}…", "a".repeat(79)));
+        check(
+            format!("{} {}", "a".repeat(60), "b".repeat(60)),
+            format!("{}…", "a".repeat(60)),
+        );
+        check(
+            format!("{}, {}", "a".repeat(60), "b".repeat(60)),
+            format!("{}…", "a".repeat(60)),
+        );
+        check(
+            format!("{} {}", "a".repeat(20), "b".repeat(90)),
+            format!("{} {}…", "a".repeat(20), "b".repeat(58)),
+        );
+    }
+
+    #[test]
+    fn a_mention_is_called_by_its_name() {
+        let link = |name: &str| Content::Link {
+            uri: "file:///w/src/a%20b.rs".into(),
+            name: name.into(),
+        };
+        let check = |content: &[Content], expect: Option<&str>| {
+            assert_eq!(from_prompt(content).as_deref(), expect);
+        };
+        check(
+            &[Content::text("explain "), link("a.rs"), Content::text(" please")],
+            Some("explain a.rs please"),
+        );
+        check(&[Content::text("explain "), link("")], Some("explain a b.rs"));
+        check(&[image(), Content::text("What is this?")], Some("What is this?"));
+        check(&[image()], None);
+        check(&[], None);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_prompt_makes_a_short_line_that_can_be_seen(text in proptest::prelude::any::<String>()) {
+            if let Some(title) = from_prompt(&[Content::text(text)]) {
+                assert!(title.chars().count() <= LONGEST && !title.is_empty(), "{title:?}");
+                assert!(!title.chars().any(|letter| letter.is_control() || is_invisible(letter)), "{title:?}");
+                assert_eq!(title.trim(), title);
+            }
+        }
+    }
+}

@@ -1,0 +1,324 @@
+//! The turn loop: ask the model, run its calls, again.
+
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::approval::Grant;
+use crate::calls;
+use crate::cancel::Cancel;
+use crate::content::Content;
+use crate::engine::Engine;
+use crate::event::{ContextUse, ErrorClass, Event, Failure, HistoryMove, SessionChange, Severity, StopReason};
+use crate::history::History;
+use crate::id::{MessageId, TurnId};
+use crate::line::{Line, Speech, Voice};
+use crate::opening;
+use crate::provider::{Delta, Finish, ProviderError, Reply, Request, ToolSpec, Usage};
+use crate::session::{Prompt, Session, Settings};
+use crate::slash;
+use crate::store::{Store, StoreError};
+use crate::title;
+use crate::tool::Tool;
+use crate::workspace::Workspace;
+
+/// A turn that runs.
+pub(crate) struct Turn<'a> {
+    engine: &'a Engine,
+    session: &'a Session,
+    id: TurnId,
+    cancel: Cancel,
+    /// The workspace as it was when the turn began; a move takes effect with the next one.
+    workspace: Arc<dyn Workspace>,
+    history: History,
+    usage: Usage,
+    /// The row of its prompt.
+    first_row: u64,
+}
+
+/// Why a turn could not come to a stop of its own.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum TurnError {
+    /// The model's service failed.
+    #[error(transparent)]
+    Provider(#[from] ProviderError),
+    /// The past could not be read.
+    #[error("can't read this session's history")]
+    ReadHistory(#[from] StoreError),
+    /// Another process works in this session.
+    #[error("{0}")]
+    Held(String),
+}
+
+/// Runs a prompt to its end. Emits everything of it, its end included.
+pub(crate) fn run(engine: &Engine, session: &Session, prompt: Prompt) {
+    let turn = prompt.turn;
+    let end = match slash::parse(&prompt.content) {
+        Some(command) => slash::run(engine, session, &command, prompt),
+        None => Turn::begin(engine, session, prompt).and_then(|(mut turn, done)| match done {
+            Some(stop) => Ok((stop, turn.usage)),
+            None => turn.work().map(|stop| (stop, turn.usage)),
+        }),
+    };
+    let event = match end {
+        Ok((stop, usage)) => Event::TurnFinished { stop, usage },
+        Err(error) => Event::TurnFailed {
+            failure: to_failure(error),
+        },
+    };
+    session.line.emit(Some(turn), event);
+}
+
+impl<'a> Turn<'a> {
+    /// Stores the prompt. A stop comes back where there is nothing to do.
+    fn begin(
+        engine: &'a Engine,
+        session: &'a Session,
+        prompt: Prompt,
+    ) -> Result<(Self, Option<StopReason>), TurnError> {
+        opening::claim(engine, session)?;
+        let settings = session.settings();
+        let mut turn = Self {
+            engine,
+            session,
+            id: prompt.turn,
+            cancel: prompt.cancel,
+            workspace: settings.workspace.clone(),
+            history: History::read(&engine.store, &session.id)?,
+            usage: Usage::default(),
+            first_row: 0,
+        };
+        let stop = if turn.cancel.is_set() {
+            Some(StopReason::Cancelled)
+        } else if prompt.content.is_empty() {
+            Some(StopReason::EndTurn)
+        } else {
+            None
+        };
+        let context = if stop.is_none() {
+            turn.context(&settings, &prompt.content)
+        } else {
+            Vec::new()
+        };
+        let title = title::from_prompt(&prompt.content);
+        turn.first_row = turn.emit(Event::UserMessage {
+            id: MessageId::new(),
+            content: prompt.content,
+            context,
+            command: false,
+        });
+        turn.tell_notices();
+        turn.give_title(title);
+        Ok((turn, stop))
+    }
+
+    /// What the runtime adds to the prompt for the model.
+    fn context(&self, settings: &Settings, content: &[Content]) -> Vec<Content> {
+        let changes = opening::changes(self.session, settings).map(Content::text);
+        let mentions = content.iter().filter_map(|piece| match piece {
+            Content::Link { uri, .. } => Some(self.workspace.mention(uri)),
+            Content::Text { .. } | Content::Image { .. } | Content::Resource { .. } => None,
+        });
+        mentions.flatten().chain(changes).collect()
+    }
+
+    fn tell_notices(&mut self) {
+        for notice in self
+            .session
+            .change_standing(|standing| std::mem::take(&mut standing.notices))
+        {
+            self.emit(notice);
+        }
+    }
+
+    fn give_title(&mut self, title: Option<String>) {
+        let Some(title) = title else { return };
+        let is_new = self.session.change_standing(|standing| {
+            let is_new = standing.title.is_none();
+            standing.title.get_or_insert_with(|| title.clone());
+            is_new
+        });
+        if is_new {
+            self.emit(Event::SessionChanged {
+                change: SessionChange::Title(title),
+            });
+        }
+    }
+
+    /// The loop.
+    fn work(&mut self) -> Result<StopReason, TurnError> {
+        let mut empty_replies = 0;
+        for step in 1..=self.settings().config.agent.max_steps {
+            let (reply, spoke) = match self.ask() {
+                Ok(answer) => answer,
+                Err(ProviderError::Cancelled) => return Ok(StopReason::Cancelled),
+                Err(error @ ProviderError::Failed(_)) => return Err(error.into()),
+            };
+            let finish = reply.finish;
+            let calls = reply.calls.clone();
+            self.finish_step(step, reply);
+            let is_empty = calls.is_empty() && !spoke;
+            calls::run(self, calls.clone());
+            if self.cancel.is_set() {
+                return Ok(StopReason::Cancelled);
+            }
+            match finish {
+                Finish::Length => return Ok(StopReason::MaxTokens),
+                Finish::Refusal | Finish::ContentFilter => return Ok(self.refuse()),
+                Finish::Stop | Finish::ToolCalls if is_empty && empty_replies == 0 => empty_replies += 1,
+                Finish::Stop | Finish::ToolCalls if is_empty => {
+                    self.tell_empty();
+                    return Ok(StopReason::EndTurn);
+                }
+                Finish::Stop | Finish::ToolCalls if calls.is_empty() => return Ok(StopReason::EndTurn),
+                Finish::Stop | Finish::ToolCalls => {}
+            }
+        }
+        Ok(StopReason::MaxSteps)
+    }
+
+    /// Asks the model once; what it says goes out as it comes. Whether it said anything comes back with the reply.
+    fn ask(&mut self) -> Result<(Reply, bool), ProviderError> {
+        let settings = self.settings();
+        let system = self.session.standing().system.unwrap_or_default();
+        let tools: Vec<ToolSpec> = self.tools().iter().map(|tool| tool.spec().clone()).collect();
+        let id = MessageId::new();
+        let mut speech: Option<Speech> = None;
+        let mut ended = Vec::new();
+        let mut spoke = false;
+        let request = Request {
+            system: &system,
+            tools: &tools,
+            messages: self.history.messages(),
+        };
+        let (line, turn, cancel) = (&self.session.line, self.id, &self.cancel);
+        let result = settings.provider.complete(&request, cancel, &mut |delta| {
+            let (voice, text) = match delta {
+                Delta::Text(text) => (Voice::Text, text),
+                Delta::Thought(text) => (Voice::Thought, text),
+            };
+            if text.is_empty() {
+                return ControlFlow::Continue(());
+            }
+            spoke |= voice == Voice::Text;
+            if speech.as_ref().is_none_or(|speech| speech.voice() != voice) {
+                ended.extend(speech.take().and_then(Speech::end));
+                speech = Some(line.speak(Some(turn), id.clone(), voice));
+            }
+            if let Some(speech) = &mut speech {
+                speech.say(text, cancel);
+            }
+            if cancel.is_set() {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
+        });
+        ended.extend(speech.take().and_then(Speech::end));
+        for envelope in &ended {
+            self.history.follow(envelope);
+        }
+        if self.cancel.is_set() {
+            return Err(ProviderError::Cancelled);
+        }
+        result.map(|reply| (reply, spoke))
+    }
+
+    fn finish_step(&mut self, step: u32, reply: Reply) {
+        self.usage = self.usage.plus(reply.usage);
+        let context = ContextUse {
+            used: tokens(&reply.usage).unwrap_or_else(|| self.history.estimate()),
+            window: self.settings().provider.model().context_window,
+        };
+        self.session
+            .change_standing(|standing| standing.context = Some(context));
+        self.emit(Event::StepFinished {
+            step,
+            usage: reply.usage,
+            context,
+            finish: reply.finish,
+            native: reply.native,
+        });
+    }
+
+    /// Takes the prompt and what followed out of the model's history; what was said stays on screen.
+    fn refuse(&mut self) -> StopReason {
+        self.emit(Event::HistoryMoved {
+            keep_upto: self.first_row.saturating_sub(1),
+            why: HistoryMove::Refusal,
+        });
+        StopReason::Refusal
+    }
+
+    fn tell_empty(&mut self) {
+        self.emit(Event::Notice {
+            severity: Severity::Warning,
+            title: "the model gave no answer, twice".into(),
+            detail: Some("Ask again in other words, or choose another model.".into()),
+        });
+    }
+
+    /// Emits an event of this turn when the surface has room, and takes it into the model's history. Its row's number
+    /// comes back.
+    pub(crate) fn emit(&mut self, event: Event) -> u64 {
+        self.session.line.wait_for_room(&self.cancel);
+        let envelope = self.session.line.emit(Some(self.id), event);
+        self.history.follow(&envelope);
+        envelope.seq
+    }
+
+    /// Stores a permission the user gave.
+    pub(crate) fn grant(&self, grant: Grant) {
+        match &grant {
+            Grant::EditsThisSession => self.session.change_settings(|settings| settings.edits_granted = true),
+            Grant::Command { .. } => self.engine.store.grant(&grant),
+        }
+    }
+
+    pub(crate) fn id(&self) -> TurnId {
+        self.id
+    }
+
+    pub(crate) fn cancel(&self) -> &Cancel {
+        &self.cancel
+    }
+
+    pub(crate) fn session(&self) -> &Session {
+        self.session
+    }
+
+    pub(crate) fn line(&self) -> &Line {
+        &self.session.line
+    }
+
+    pub(crate) fn settings(&self) -> Settings {
+        self.session.settings()
+    }
+
+    pub(crate) fn store(&self) -> &Store {
+        &self.engine.store
+    }
+
+    pub(crate) fn forbidden(&self) -> &[PathBuf] {
+        &self.engine.forbidden
+    }
+
+    pub(crate) fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        self.workspace.tools().to_vec()
+    }
+}
+
+/// What the service said of the context's size, if it said anything.
+fn tokens(usage: &Usage) -> Option<u64> {
+    usage.input.map(|input| input + usage.output.unwrap_or(0))
+}
+
+fn to_failure(error: TurnError) -> Failure {
+    let class = match &error {
+        TurnError::Provider(ProviderError::Failed(failure)) => return (**failure).clone(),
+        TurnError::Provider(ProviderError::Cancelled) | TurnError::ReadHistory(_) => ErrorClass::Internal,
+        TurnError::Held(_) => ErrorClass::Config,
+    };
+    let source = std::error::Error::source(&error).map(|source| format!(": {source}"));
+    Failure::new(class, format!("{error}{}", source.unwrap_or_default()))
+}

@@ -1,0 +1,160 @@
+//! Files that are not what they should be: refused, and left as they are.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::Path;
+
+use agent_core::store::{Durability, Kept, Store};
+use rusqlite::Connection;
+
+use crate::{all, at, create, say, user};
+
+fn error(folder: &Path) -> String {
+    Store::open(folder).err().expect("it must not open").to_string()
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::symlink_metadata(path).unwrap().mode() & 0o777
+}
+
+/// A store with one row, closed.
+fn filled(folder: &Path) {
+    let store = Store::open(folder).unwrap();
+    let session = create(&store, "a");
+    say(&store, &session, 1, "hello");
+}
+
+#[test]
+fn only_the_user_can_read_the_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().join("new/state");
+    let store = Store::open(&state).unwrap();
+    let session = create(&store, "a");
+    say(&store, &session, 1, "hello");
+    let check = || {
+        assert_eq!(mode(&state), 0o700);
+        for file in ["state.db", "state.db-wal", "state.db-shm", "state.lock"] {
+            assert_eq!(mode(&state.join(file)), 0o600, "{file}");
+        }
+    };
+    check();
+    fs::set_permissions(&state, fs::Permissions::from_mode(0o755)).unwrap();
+    fs::set_permissions(state.join("state.db"), fs::Permissions::from_mode(0o644)).unwrap();
+    fs::set_permissions(state.join("state.db-wal"), fs::Permissions::from_mode(0o644)).unwrap();
+    let _second = Store::open(&state).unwrap();
+    check();
+}
+
+#[test]
+fn a_newer_schema_is_refused_and_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    filled(folder.path());
+    let database = folder.path().join("state.db");
+    let connection = Connection::open(&database).unwrap();
+    connection.pragma_update(None, "user_version", 7).unwrap();
+    drop(connection);
+    let before = fs::read(&database).unwrap();
+    let error = error(folder.path());
+    assert!(error.contains("schema 7") && error.contains("up to 1"), "{error}");
+    assert_eq!(fs::read(&database).unwrap(), before);
+}
+
+#[test]
+fn an_empty_file_is_a_new_database() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("state.db"), "").unwrap();
+    filled(folder.path());
+    assert_eq!(all(&Store::open(folder.path()).unwrap(), &"a".into()).len(), 1);
+}
+
+#[test]
+fn what_is_no_database_of_ours_is_refused_and_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = folder.path().join("state.db");
+    for garbage in [&b"x"[..], &[0; 100], &b"garbage ".repeat(1000), &[0xff; 4096]] {
+        fs::write(&database, garbage).unwrap();
+        let error = error(folder.path());
+        assert!(error.contains("state.db"), "{error}");
+        assert_eq!(fs::read(&database).unwrap(), garbage);
+    }
+    fs::remove_file(&database).unwrap();
+    Connection::open(&database)
+        .unwrap()
+        .execute_batch("CREATE TABLE other (x)")
+        .unwrap();
+    let before = fs::read(&database).unwrap();
+    let error = error(folder.path());
+    assert!(error.contains("another program"), "{error}");
+    assert_eq!(fs::read(&database).unwrap(), before);
+}
+
+#[test]
+fn only_a_regular_file_is_the_database() {
+    type Make = fn(&Path);
+    let cases: [(&str, Make); 3] = [
+        ("a folder", |path| fs::create_dir(path).unwrap()),
+        ("a link", |path| symlink("/tmp/elsewhere", path).unwrap()),
+        ("a pipe", |path| {
+            let status = std::process::Command::new("mkfifo").arg(path).status();
+            assert!(status.unwrap().success());
+        }),
+    ];
+    for (what, make) in cases {
+        for file in ["state.db", "state.db-wal", "state.lock"] {
+            let folder = tempfile::tempdir().unwrap();
+            make(&folder.path().join(file));
+            let error = error(folder.path());
+            assert!(error.contains("not a regular file"), "{what} at {file}: {error}");
+        }
+    }
+}
+
+#[test]
+fn a_state_folder_is_a_folder_of_this_user() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    fs::write(&file, "").unwrap();
+    for path in [file.clone(), file.join("below")] {
+        let error = error(&path);
+        assert!(error.contains("is not a folder"), "{error}");
+    }
+    // Only root can give a folder away; everybody else is refused root's own.
+    let foreign = folder.path().join("foreign");
+    fs::create_dir(&foreign).unwrap();
+    let foreign = match std::os::unix::fs::chown(&foreign, Some(4242), None) {
+        Ok(()) => foreign,
+        Err(_) => "/usr".into(),
+    };
+    let before = mode(&foreign);
+    let error = error(&foreign);
+    assert!(error.contains("belongs to the user"), "{error}");
+    assert_eq!(mode(&foreign), before);
+    // A link to a folder of one's own is a way of putting it elsewhere.
+    let (own, link) = (folder.path().join("own"), folder.path().join("link"));
+    fs::create_dir(&own).unwrap();
+    symlink(&own, &link).unwrap();
+    filled(&link);
+    assert!(own.join("state.db").exists());
+}
+
+#[test]
+fn a_damaged_database_is_not_written_any_more_and_the_session_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    filled(folder.path());
+    let database = folder.path().join("state.db");
+    let mut bytes = fs::read(&database).unwrap();
+    // Behind the first page: the schema can be read, the tables can't.
+    bytes[4096..].fill(0xee);
+    fs::write(&database, &bytes).unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    let session = create(&store, "b");
+    for seq in 1..=3 {
+        let kept = store.append(&session, vec![at(&session, seq, user("hello"))], Durability::Disk);
+        let Kept::Waiting(reason) = kept else {
+            panic!("it was stored")
+        };
+        assert!(reason.contains("damaged") && reason.contains("state.db"), "{reason}");
+    }
+    store.close();
+    assert_eq!(fs::read(&database).unwrap(), bytes, "not even a checkpoint");
+}

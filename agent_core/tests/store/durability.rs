@@ -1,0 +1,213 @@
+//! Several writers, and disks that can't be written for a while.
+
+use std::path::Path;
+use std::process::Command;
+use std::thread;
+use std::time::Instant;
+
+use agent_core::id::SessionId;
+use agent_core::store::{Durability, Kept, Store};
+use rusqlite::Connection;
+
+use crate::{agent, all, at, create, say, user, wait_until};
+
+#[test]
+fn two_stores_on_one_file_lose_nothing() {
+    const TURNS: u64 = 200;
+    let folder = tempfile::tempdir().unwrap();
+    let writers: Vec<_> = ["a", "b"]
+        .into_iter()
+        .map(|id| {
+            // Opened side by side too: only one may lay out the database.
+            let folder = folder.path().to_owned();
+            thread::spawn(move || {
+                let store = Store::open(&folder).unwrap();
+                let session = create(&store, id);
+                for turn in 0..TURNS {
+                    let envelopes = vec![
+                        at(&session, 2 * turn + 1, user("hello")),
+                        at(&session, 2 * turn + 2, agent("hi")),
+                    ];
+                    if let Kept::Waiting(reason) = store.append(&session, envelopes, Durability::Disk) {
+                        // A slow disk may take over a second; what waits must arrive all the same.
+                        assert!(!reason.contains("locked"), "{reason}");
+                    }
+                }
+                store.close();
+            })
+        })
+        .collect();
+    writers.into_iter().for_each(|writer| writer.join().unwrap());
+    let store = Store::open(folder.path()).unwrap();
+    for session in ["a", "b"].map(SessionId::from) {
+        let seqs: Vec<u64> = all(&store, &session).iter().map(|envelope| envelope.seq).collect();
+        assert_eq!(seqs, (1..=2 * TURNS).collect::<Vec<_>>());
+        assert_eq!(store.session(&session).unwrap().unwrap().messages, 2 * TURNS);
+    }
+    let connection = Connection::open(folder.path().join("state.db")).unwrap();
+    let check: String = connection
+        .query_row("PRAGMA integrity_check", [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(check, "ok");
+}
+
+#[test]
+fn what_another_writer_holds_up_waits_and_is_read_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    let stored = create(&store, "stored");
+    say(&store, &stored, 1, "before");
+    let new = create(&store, "new");
+    let outside = Connection::open(folder.path().join("state.db")).unwrap();
+    outside.execute_batch("BEGIN IMMEDIATE").unwrap();
+
+    let first = store.append(&stored, vec![at(&stored, 2, agent("during"))], Durability::Disk);
+    assert!(
+        matches!(&first, Kept::Waiting(reason) if reason.contains("another program")),
+        "{first:?}"
+    );
+    let begun = Instant::now();
+    for seq in 1..=20 {
+        let kept = store.append(&new, vec![at(&new, seq, user("during"))], Durability::Disk);
+        assert!(matches!(kept, Kept::Waiting(_)));
+    }
+    let waited = begun.elapsed();
+    assert!(waited.as_secs() < 10, "each append waited again: {waited:?}");
+
+    let check = |store: &Store| {
+        assert_eq!(
+            all(store, &stored),
+            [at(&stored, 1, user("before")), at(&stored, 2, agent("during"))]
+        );
+        assert_eq!(store.events(&new, 18, 1).unwrap(), [at(&new, 19, user("during"))]);
+        assert_eq!(store.session(&new).unwrap().unwrap().messages, 20);
+        assert_eq!(store.session(&stored).unwrap().unwrap().last_seq, 2);
+        assert_eq!(store.find("n").unwrap(), std::slice::from_ref(&new));
+        let first = store.list(None, None, 1).unwrap();
+        assert_eq!(first.sessions[0].id, new);
+        assert_eq!(first.sessions[0].messages, 20);
+        let second = store.list(None, first.next.as_deref(), 1).unwrap();
+        assert_eq!((second.sessions[0].id.clone(), second.next), (stored.clone(), None));
+    };
+    check(&store);
+    outside.execute_batch("COMMIT").unwrap();
+    let count = || -> i64 {
+        outside
+            .query_row("SELECT count(*) FROM events", [], |row| row.get(0))
+            .unwrap()
+    };
+    wait_until("all is stored", || count() == 22);
+    check(&store);
+    say(&store, &stored, 3, "after");
+    store.close();
+    check_again(folder.path(), &stored, 3);
+}
+
+fn check_again(folder: &Path, session: &SessionId, rows: usize) {
+    assert_eq!(all(&Store::open(folder).unwrap(), session).len(), rows);
+}
+
+#[test]
+fn what_waits_when_the_store_ends_is_written_if_it_can_be() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    let session = create(&store, "a");
+    let outside = Connection::open(folder.path().join("state.db")).unwrap();
+    outside.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let kept = store.append(&session, vec![at(&session, 1, user("hello"))], Durability::Disk);
+    assert!(matches!(kept, Kept::Waiting(_)));
+    outside.execute_batch("COMMIT").unwrap();
+    store.close();
+    check_again(folder.path(), &session, 1);
+    let late = store.append(&session, vec![at(&session, 2, user("late"))], Durability::Disk);
+    assert!(matches!(late, Kept::Waiting(reason) if reason.contains("closed")));
+}
+
+/// A small disk of its own, if this user may mount one.
+struct SmallDisk(tempfile::TempDir);
+
+impl SmallDisk {
+    fn mount(options: &str) -> Option<Self> {
+        let folder = tempfile::tempdir().unwrap();
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", options, "talaria-test"])
+            .arg(folder.path())
+            .output();
+        if mounted.is_ok_and(|output| output.status.success()) {
+            return Some(Self(folder));
+        }
+        eprintln!("not tested: this user can't mount a tmpfs");
+        None
+    }
+
+    fn remount(&self, options: &str) {
+        let status = Command::new("mount").args(["-o", options]).arg(self.0.path()).status();
+        assert!(status.unwrap().success());
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        // Lazily: what still has files open there must not keep the folder.
+        let _ = Command::new("umount").arg("-l").arg(self.0.path()).status();
+    }
+}
+
+#[test]
+fn a_full_disk_keeps_rows_waiting_until_there_is_room() {
+    let Some(disk) = SmallDisk::mount("size=1m") else {
+        return;
+    };
+    let folder = disk.0.path().join("state");
+    let store = Store::open(&folder).unwrap();
+    let session = create(&store, "a");
+    let text = "x".repeat(50_000);
+    let mut seq = 0;
+    let reason = loop {
+        seq += 1;
+        match store.append(&session, vec![at(&session, seq, user(&text))], Durability::Disk) {
+            Kept::Stored => assert!(seq < 100, "the disk never became full"),
+            Kept::Waiting(reason) => break reason,
+        }
+    };
+    assert!(reason.contains("full"), "{reason}");
+    assert_eq!(all(&store, &session).len() as u64, seq);
+    disk.remount("remount,size=8m");
+    let outside = Connection::open(folder.join("state.db")).unwrap();
+    let count = || -> u64 {
+        let count: i64 = outside
+            .query_row("SELECT count(*) FROM events", [], |row| row.get(0))
+            .unwrap();
+        count.unsigned_abs()
+    };
+    wait_until("the waiting row is stored", || count() == seq);
+    say(&store, &session, seq + 1, "after");
+    let check: String = outside
+        .query_row("PRAGMA integrity_check", [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(check, "ok");
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_an_error() {
+    let Some(disk) = SmallDisk::mount("size=1m") else {
+        return;
+    };
+    let folder = disk.0.path().join("state");
+    let store = Store::open(&folder).unwrap();
+    let session = create(&store, "a");
+    say(&store, &session, 1, "hello");
+    drop(store);
+    disk.remount("remount,ro");
+    for folder in [folder.clone(), folder.join("new"), disk.0.path().join("other")] {
+        let error = Store::open(&folder).err().unwrap().to_string();
+        assert!(error.contains(&folder.display().to_string()), "{error}");
+    }
+    let store = Store::memory_because("the home folder can't be written".into());
+    assert_eq!(
+        store.warning().unwrap(),
+        "Nothing is saved: the home folder can't be written"
+    );
+    let session = create(&store, "a");
+    say(&store, &session, 1, "hello");
+}

@@ -1,0 +1,99 @@
+//! The store through its public face: what is kept, what survives, what is refused.
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
+
+mod damage;
+mod durability;
+mod lease;
+mod list;
+mod messages;
+mod rows;
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use agent_core::approval::Mode;
+use agent_core::content::Content;
+use agent_core::event::{Envelope, Event};
+use agent_core::id::{MessageId, SessionId, TurnId};
+use agent_core::provider::{ModelRef, Origin, Usage};
+use agent_core::store::{Durability, Kept, SessionRecord, Store};
+
+/// A session as a surface creates it.
+fn record(id: &str, cwd: &Path) -> SessionRecord {
+    SessionRecord {
+        id: id.into(),
+        source: "acp".into(),
+        cwd: cwd.to_owned(),
+        extra_roots: vec!["/extra".into()],
+        title: None,
+        model: ModelRef::offline(),
+        origin: Origin {
+            api: "offline".into(),
+            base_url: String::new(),
+            model: "offline".into(),
+        },
+        mode: Mode::Default,
+        system: "Be brief.".into(),
+        created_ms: 1,
+        updated_ms: 1,
+        messages: 0,
+        usage: Usage::default(),
+        context: None,
+        last_seq: 0,
+        last_turn: 0,
+    }
+}
+
+/// Creates a session and gives back its id.
+fn create(store: &Store, id: &str) -> SessionId {
+    store.create(record(id, Path::new("/")));
+    id.into()
+}
+
+/// An event at its place, in turn 1.
+fn at(session: &SessionId, seq: u64, event: Event) -> Envelope {
+    Envelope {
+        session: session.clone(),
+        turn: Some(TurnId(1)),
+        seq,
+        event,
+    }
+}
+
+/// A prompt.
+fn user(text: &str) -> Event {
+    Event::UserMessage {
+        id: MessageId::from("m"),
+        content: vec![Content::text(text)],
+        context: vec![],
+        command: false,
+    }
+}
+
+/// A whole reply, or a piece of one.
+fn agent(text: &str) -> Event {
+    Event::AgentText {
+        id: MessageId::from("m"),
+        text: text.into(),
+    }
+}
+
+/// Stores a prompt as row `seq` and expects it to be committed.
+fn say(store: &Store, session: &SessionId, seq: u64, text: &str) {
+    let kept = store.append(session, vec![at(session, seq, user(text))], Durability::Disk);
+    assert_eq!(kept, Kept::Stored);
+}
+
+/// All events of a session.
+fn all(store: &Store, session: &SessionId) -> Vec<Envelope> {
+    store.events(session, 0, usize::MAX).unwrap()
+}
+
+/// Waits until `done`, for at most ten seconds.
+fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
+    let end = Instant::now() + Duration::from_secs(10);
+    while !done() {
+        assert!(Instant::now() < end, "waited too long until {what}");
+        std::thread::yield_now();
+    }
+}

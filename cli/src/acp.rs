@@ -1,0 +1,72 @@
+//! `agent acp`: serves an editor on stdin and stdout until it is gone.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use agent_core::cancel::Cancel;
+use agent_core::provider::ModelRef;
+use agent_core::setup::Setup;
+
+use crate::args::AcpArgs;
+use crate::credentials::Environment;
+use crate::exit::{Exit, Fail};
+use crate::paths::{NoHome, Paths};
+use crate::setup_port::UserSetup;
+use crate::{check, setup, signals, wiring};
+
+/// The end is given this long; then the process ends all the same.
+const LAST_MOMENT: Duration = Duration::from_secs(5);
+
+/// Does what the flags say.
+pub(crate) fn acp(args: AcpArgs, paths: Result<&Paths, NoHome>) -> Result<Exit, Fail> {
+    if args.setup {
+        return setup::setup(crate::args::SetupArgs::default(), paths);
+    }
+    if let Some(cwd) = &args.cwd {
+        std::env::set_current_dir(cwd)
+            .map_err(|error| Fail::usage(format!("--cwd: can't work in {}: {error}", cwd.display())))?;
+    }
+    if args.check {
+        return check::check(args.prefer, paths);
+    }
+    serve(args, paths)
+}
+
+fn serve(args: AcpArgs, paths: Result<&Paths, NoHome>) -> Result<Exit, Fail> {
+    let stop = Cancel::new();
+    let on_signal = stop.clone();
+    signals::listen(move |_| on_signal.set())?;
+    let _bounded = stop.on_cancel(end_in_any_case);
+
+    let setup = Arc::new(UserSetup::new(paths.ok().cloned(), Environment::real()));
+    let provider = chosen_provider(&setup, args.prefer.model.as_ref());
+    let wired = wiring::start(paths, setup, "acp", args.prefer.into())?;
+    if let Some(reason) = wired.store.warning() {
+        tracing::warn!("{reason}");
+    }
+    let served = wiring::serve(wired.runtime.clone(), wired.inlet, provider, stop);
+    end_in_any_case();
+    wired.runtime.shutdown();
+    wired.store.close();
+    served?;
+    Ok(Exit::Done)
+}
+
+/// The provider that setup would be about. A configuration that can't be read is told when a session begins.
+fn chosen_provider(setup: &UserSetup, preferred: Option<&ModelRef>) -> String {
+    match preferred {
+        Some(model) => model.provider.clone(),
+        None => setup
+            .config()
+            .map_or_else(|_| ModelRef::offline().provider, |config| config.model.provider),
+    }
+}
+
+/// Ends the process when its time is over, whatever hangs. The client is gone by then, so this is no failure.
+fn end_in_any_case() {
+    // Without a thread there is no limit, and nothing else to do about it.
+    let _ = std::thread::Builder::new().name("last-moment".into()).spawn(|| {
+        std::thread::sleep(LAST_MOMENT);
+        std::process::exit(Exit::Done.code().into());
+    });
+}

@@ -1,0 +1,236 @@
+//! The command line, as data. What a flag means is decided by the command that has it.
+
+use std::path::PathBuf;
+
+use agent_core::approval::Mode;
+use agent_core::provider::ModelRef;
+use clap::{Parser, Subcommand, ValueEnum};
+
+/// An agent for editors and terminals.
+#[derive(Debug, Parser)]
+#[command(name = "agent", version, propagate_version = true, after_help = TOP_EXAMPLE)]
+pub(crate) struct Args {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const TOP_EXAMPLE: &str = "Example:
+  agent setup
+  agent run \"explain src/main.rs\"";
+
+/// What can be done.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Serve the Agent Client Protocol on stdin and stdout, for an editor
+    Acp(AcpArgs),
+    /// Work on one prompt in the terminal
+    Run(RunArgs),
+    /// Choose a provider and a model, and store the key
+    Setup(SetupArgs),
+    /// Look at the stored sessions
+    #[command(subcommand)]
+    Sessions(SessionsCommand),
+    /// Show which models are configured and reachable
+    Models(ModelsArgs),
+}
+
+/// `agent acp`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:
+  agent acp --check
+  agent acp --model ollama/qwen3 --mode accept_edits")]
+pub(crate) struct AcpArgs {
+    /// Check configuration, key, model and store, and say each in a line; serve nothing
+    #[arg(long)]
+    pub(crate) check: bool,
+    /// The same as `agent setup`
+    #[arg(long, conflicts_with = "check")]
+    pub(crate) setup: bool,
+    #[command(flatten)]
+    pub(crate) prefer: PreferArgs,
+    /// The folder to start in
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) cwd: Option<PathBuf>,
+}
+
+/// What a process prefers over the configuration.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct PreferArgs {
+    /// The model of new sessions: provider/model
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<ModelRef>,
+    /// How much is asked: plan, default, accept_edits or dont_ask
+    #[arg(long, value_name = "MODE")]
+    pub(crate) mode: Option<Mode>,
+}
+
+/// `agent run`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:
+  agent run \"add a test for the parser\" --mode accept_edits
+  git diff | agent run - --quiet
+  agent run \"and now the docs\" --continue
+
+Exit codes: 0 done, 1 failed, 2 usage, 3 timed out, 4 no such session, 5 a permission was refused and
+nothing else could be done, 130 interrupted.")]
+pub(crate) struct RunArgs {
+    /// What to do; `-` reads it from stdin
+    pub(crate) prompt: String,
+    /// Print the events as JSON lines and nothing else
+    #[arg(long, conflicts_with = "quiet")]
+    pub(crate) json: bool,
+    /// Print the final text only
+    #[arg(long)]
+    pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) prefer: PreferArgs,
+    /// The folder to work in [default: the current one]
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) cwd: Option<PathBuf>,
+    /// A further folder to work in; may be given again
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) add_dir: Vec<PathBuf>,
+    /// Go on with the newest session of this folder
+    #[arg(long, conflicts_with = "session")]
+    pub(crate) r#continue: bool,
+    /// Go on with this session; the beginning of its id is enough
+    #[arg(long, value_name = "ID")]
+    pub(crate) session: Option<String>,
+}
+
+/// `agent setup`.
+#[derive(Debug, Default, clap::Args)]
+#[command(after_help = "Example:
+  agent setup
+  agent setup --provider ollama --model qwen3
+  echo $KEY | agent setup --provider openai --key-stdin --model gpt-5")]
+pub(crate) struct SetupArgs {
+    /// The model service: a well-known name such as openai or ollama, or a name of your own
+    #[arg(long, value_name = "NAME")]
+    pub(crate) provider: Option<String>,
+    /// The dialect it speaks [default: openai-chat]
+    #[arg(long, value_name = "API")]
+    pub(crate) api: Option<ApiArg>,
+    /// Where it is; well-known names have a default
+    #[arg(long, value_name = "URL")]
+    pub(crate) base_url: Option<String>,
+    /// Take the key from this environment variable and store none
+    #[arg(long, value_name = "NAME", conflicts_with = "key_stdin")]
+    pub(crate) key_env: Option<String>,
+    /// Read the key from stdin and store it
+    #[arg(long)]
+    pub(crate) key_stdin: bool,
+    /// The model of new sessions, by the service's name for it
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+    /// Save without asking the service whether it answers
+    #[arg(long)]
+    pub(crate) no_check: bool,
+}
+
+/// A dialect on the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ApiArg {
+    /// OpenAI Chat Completions and the many servers that speak it
+    OpenaiChat,
+    /// The built-in model that needs no key and no network
+    Offline,
+    /// Plays a file of replies
+    Script,
+}
+
+impl From<ApiArg> for agent_core::config::Api {
+    fn from(api: ApiArg) -> Self {
+        match api {
+            ApiArg::OpenaiChat => Self::OpenaiChat,
+            ApiArg::Offline => Self::Offline,
+            ApiArg::Script => Self::Script,
+        }
+    }
+}
+
+/// `agent sessions`.
+#[derive(Debug, Subcommand)]
+#[command(after_help = "Example:
+  agent sessions list
+  agent sessions show 0199c3")]
+pub(crate) enum SessionsCommand {
+    /// List the stored sessions, newest activity first
+    #[command(after_help = "Example:
+  agent sessions list --json")]
+    List {
+        /// Print a JSON array
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show one session
+    #[command(after_help = "Example:
+  agent sessions show 0199c3
+  agent sessions show 0199c3 --json")]
+    Show {
+        /// Its id; the beginning is enough
+        id: String,
+        /// Print one JSON document: the session and its events
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// `agent models`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:
+  agent models")]
+pub(crate) struct ModelsArgs {}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_definition_is_sound() {
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_has_an_example() {
+        fn check(command: &clap::Command) {
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            assert!(help.contains("Example:"), "{} has no example", command.get_name());
+            command.get_subcommands().for_each(check);
+        }
+        check(&Args::command());
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_a_usage_error() {
+        for line in [
+            "agent",
+            "agent dance",
+            "agent run",
+            "agent run hi --json --quiet",
+            "agent run hi --continue --session 1",
+            "agent run hi --mode yolo",
+            "agent run hi --model gpt-5",
+            "agent acp --check --setup",
+            "agent setup --key-env A --key-stdin",
+            "agent sessions show",
+        ] {
+            let error = Args::try_parse_from(line.split(' ')).unwrap_err();
+            assert_eq!(error.exit_code(), 2, "{line}");
+        }
+    }
+
+    #[test]
+    fn each_command_knows_the_version() {
+        for line in ["agent --version", "agent acp --version"] {
+            let error = Args::try_parse_from(line.split(' ')).unwrap_err();
+            assert_eq!(error.exit_code(), 0, "{line}");
+            assert!(error.to_string().contains(env!("CARGO_PKG_VERSION")), "{line}");
+        }
+    }
+}

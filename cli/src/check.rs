@@ -1,0 +1,88 @@
+//! `agent acp --check`: what a session would need, each in a line, without serving anything or asking the network.
+
+use std::io::Write;
+
+use agent_core::config::Config;
+use agent_core::provider::ModelRef;
+use agent_core::setup::Setup;
+
+use crate::args::PreferArgs;
+use crate::credentials::Environment;
+use crate::exit::{Exit, Fail};
+use crate::paths::{NoHome, Paths};
+use crate::service::{self, Backend, KeyRule};
+use crate::setup_port::UserSetup;
+use crate::wiring;
+
+/// What came of one check: a sentence either way.
+type Checked = Result<String, String>;
+
+/// Checks all and says each; the exit code is 1 if anything is missing.
+pub(crate) fn check(prefer: PreferArgs, paths: Result<&Paths, NoHome>) -> Result<Exit, Fail> {
+    let setup = UserSetup::new(paths.ok().cloned(), Environment::real());
+    let mut lines = vec![("configuration", configuration(&setup, paths))];
+    if let Ok(config) = setup.config() {
+        let model = prefer.model.unwrap_or_else(|| config.model.clone());
+        lines.push(("credentials", credentials(&setup, &config, &model)));
+        lines.push(("model", usable(&setup, &config, &model)));
+    }
+    lines.push(("store", store(paths)));
+
+    let mut out = anstream::stdout().lock();
+    for (name, checked) in &lines {
+        match checked {
+            Ok(fine) => writeln!(out, "ok      {name:<14} {fine}")?,
+            Err(fault) => writeln!(out, "FAILED  {name:<14} {fault}")?,
+        }
+    }
+    let all_fine = lines.iter().all(|(_, checked)| checked.is_ok());
+    Ok(if all_fine { Exit::Done } else { Exit::Failed })
+}
+
+fn configuration(setup: &UserSetup, paths: Result<&Paths, NoHome>) -> Checked {
+    setup.config().map_err(|error| error.to_string())?;
+    match paths.map(Paths::config_file) {
+        Ok(file) if file.exists() => Ok(file.display().to_string()),
+        Ok(file) => Ok(format!("the default one; there is no {}", file.display())),
+        Err(no_home) => Ok(format!("the default one; {no_home}")),
+    }
+}
+
+fn credentials(setup: &UserSetup, config: &Config, model: &ModelRef) -> Checked {
+    let credentials = setup.credentials();
+    if !credentials.warnings.is_empty() {
+        return Err(credentials.warnings.join("; "));
+    }
+    let rule = match service::resolve(&model.provider, config).map_err(|error| error.to_string())? {
+        Backend::OpenAiChat(remote) => remote.key,
+        Backend::Offline | Backend::Script(_) => KeyRule::None,
+    };
+    let (variable, required) = match rule {
+        KeyRule::None => return Ok(format!("{} needs none", model.provider)),
+        KeyRule::Optional(variable) => (variable, false),
+        KeyRule::Required(variable) => (variable, true),
+    };
+    match credentials.key(&variable) {
+        Some(key) => Ok(format!("{variable} {}", key.from)),
+        None if required => Err(format!("{variable} is not set: run `agent setup`, or set it")),
+        None => Ok(format!("{variable} is not set, and {} may do without", model.provider)),
+    }
+}
+
+fn usable(setup: &UserSetup, config: &Config, model: &ModelRef) -> Checked {
+    match setup.provider(config, model) {
+        Ok(_) => Ok(model.to_string()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+fn store(paths: Result<&Paths, NoHome>) -> Checked {
+    let paths = paths.map_err(|no_home| format!("{no_home}; sessions would not be kept"))?;
+    let store = wiring::stored(paths).map_err(|error| format!("{error:#}; sessions would not be kept"))?;
+    let told = store.warning();
+    store.close();
+    match told {
+        None => Ok(paths.state.display().to_string()),
+        Some(warning) => Err(warning),
+    }
+}

@@ -1,0 +1,87 @@
+//! How the program ends: the exit codes and the error that carries one.
+
+use std::fmt;
+use std::io;
+use std::process::ExitCode;
+
+/// An exit code by its meaning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// Done.
+    Done,
+    /// Tried and failed.
+    Failed,
+    /// The command line makes no sense.
+    Usage,
+    /// Nothing came for too long.
+    TimedOut,
+    /// No session has this id.
+    NoSession,
+    /// A permission was refused and nothing else could be done.
+    Refused,
+    /// The user stopped it.
+    Interrupted,
+}
+
+impl Exit {
+    /// The number that the shell sees.
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Failed => 1,
+            Self::Usage => 2,
+            Self::TimedOut => 3,
+            Self::NoSession => 4,
+            Self::Refused => 5,
+            Self::Interrupted => 130,
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit.code())
+    }
+}
+
+/// Why a command could not do its work, and the exit code that says so. Any other error becomes one by `?`, as
+/// [`Exit::Failed`]; for that, this type is no `std::error::Error` itself.
+#[derive(Debug)]
+pub(crate) struct Fail {
+    /// The code.
+    pub(crate) exit: Exit,
+    /// What a person reads.
+    pub(crate) error: anyhow::Error,
+}
+
+impl Fail {
+    /// A failure with its own code.
+    pub(crate) fn new(exit: Exit, message: impl fmt::Display) -> Self {
+        Self {
+            exit,
+            error: anyhow::anyhow!("{message}"),
+        }
+    }
+
+    /// The command line makes no sense.
+    pub(crate) fn usage(message: impl fmt::Display) -> Self {
+        Self::new(Exit::Usage, message)
+    }
+
+    /// Whether the only fault is that nobody reads our output any more, as in `agent sessions list | head -1`.
+    pub(crate) fn is_broken_pipe(&self) -> bool {
+        self.error
+            .chain()
+            .filter_map(|cause| cause.downcast_ref::<io::Error>())
+            .any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
+    }
+}
+
+impl<E: Into<anyhow::Error>> From<E> for Fail {
+    fn from(error: E) -> Self {
+        Self {
+            exit: Exit::Failed,
+            error: error.into(),
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! The well-known model services: what a name stands for when the configuration doesn't say.
+//! All speak the `openai-chat` dialect.
+
+/// A service that needs no configuration beyond its key.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Known {
+    /// Its name in the configuration.
+    pub(crate) name: &'static str,
+    /// Its name for people.
+    pub(crate) title: &'static str,
+    /// Where it is.
+    pub(crate) base_url: &'static str,
+    /// The environment variable that holds its key; none for servers on this machine.
+    pub(crate) key_env: Option<&'static str>,
+    /// Its models take pictures unless the configuration says otherwise. Only where that holds for all of them: a
+    /// model that can't see refuses the whole request.
+    pub(crate) images: bool,
+}
+
+/// All of them, in the order they are offered.
+pub(crate) const KNOWN: [Known; 12] = [
+    remote("openai", "OpenAI", "https://api.openai.com/v1", "OPENAI_API_KEY", true),
+    remote(
+        "openrouter",
+        "OpenRouter",
+        "https://openrouter.ai/api/v1",
+        "OPENROUTER_API_KEY",
+        false,
+    ),
+    remote("groq", "Groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY", false),
+    remote(
+        "deepseek",
+        "DeepSeek",
+        "https://api.deepseek.com/v1",
+        "DEEPSEEK_API_KEY",
+        false,
+    ),
+    remote(
+        "mistral",
+        "Mistral",
+        "https://api.mistral.ai/v1",
+        "MISTRAL_API_KEY",
+        false,
+    ),
+    remote("xai", "xAI", "https://api.x.ai/v1", "XAI_API_KEY", false),
+    remote(
+        "moonshot",
+        "Moonshot",
+        "https://api.moonshot.ai/v1",
+        "MOONSHOT_API_KEY",
+        false,
+    ),
+    remote(
+        "nous",
+        "Nous Research",
+        "https://inference-api.nousresearch.com/v1",
+        "NOUS_API_KEY",
+        false,
+    ),
+    local("ollama", "Ollama", "http://127.0.0.1:11434/v1"),
+    local("lmstudio", "LM Studio", "http://127.0.0.1:1234/v1"),
+    local("llamacpp", "llama.cpp", "http://127.0.0.1:8080/v1"),
+    local("vllm", "vLLM", "http://127.0.0.1:8000/v1"),
+];
+
+const fn remote(
+    name: &'static str,
+    title: &'static str,
+    base_url: &'static str,
+    key_env: &'static str,
+    images: bool,
+) -> Known {
+    Known {
+        name,
+        title,
+        base_url,
+        key_env: Some(key_env),
+        images,
+    }
+}
+
+const fn local(name: &'static str, title: &'static str, base_url: &'static str) -> Known {
+    Known {
+        name,
+        title,
+        base_url,
+        key_env: None,
+        images: false,
+    }
+}
+
+/// The well-known service of this name.
+pub(crate) fn known(name: &str) -> Option<&'static Known> {
+    KNOWN.iter().find(|known| known.name == name)
+}

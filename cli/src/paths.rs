@@ -1,0 +1,253 @@
+//! Where the user's files are, and how they are kept private. The only module that knows the home folder.
+
+use std::fs::{self, DirBuilder, OpenOptions, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// The user's two folders. Nothing is created until it is written to.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Paths {
+    /// Holds `config.toml` and `.env`.
+    pub(crate) config: PathBuf,
+    /// Holds `state.db` and `logs`.
+    pub(crate) state: PathBuf,
+}
+
+/// There is no place for the user's files.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+#[error("can't tell where your files belong: neither HOME nor TALARIA_HOME is set")]
+pub(crate) struct NoHome;
+
+/// A folder can't be used for private files.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum FolderError {
+    /// It can't be made or looked at.
+    #[error("can't use the folder {path}: {source}", path = .path.display())]
+    Io {
+        /// The folder.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// It is somebody else's, or everybody's.
+    #[error("won't keep private files in {path}: {why}", path = .path.display())]
+    NotOurs {
+        /// The folder.
+        path: PathBuf,
+        /// Whose it is.
+        why: &'static str,
+    },
+}
+
+impl Paths {
+    /// The folders of this user.
+    ///
+    /// # Errors
+    /// [`NoHome`] where the system knows no home folder and `TALARIA_HOME` names none.
+    pub(crate) fn find() -> Result<Self, NoHome> {
+        let chosen = std::env::var_os("TALARIA_HOME").map(PathBuf::from);
+        Self::from_parts(chosen, dirs::config_dir(), dirs::data_dir())
+    }
+
+    /// `chosen` puts everything into one folder; otherwise each kind has its place.
+    fn from_parts(chosen: Option<PathBuf>, config: Option<PathBuf>, data: Option<PathBuf>) -> Result<Self, NoHome> {
+        if let Some(home) = chosen.filter(|home| !home.as_os_str().is_empty()) {
+            let home = std::path::absolute(&home).unwrap_or(home);
+            return Ok(Self {
+                config: home.clone(),
+                state: home,
+            });
+        }
+        match (config, data) {
+            (Some(config), Some(data)) => Ok(Self {
+                config: config.join("talaria"),
+                state: data.join("talaria"),
+            }),
+            (None, _) | (_, None) => Err(NoHome),
+        }
+    }
+
+    /// The configuration.
+    pub(crate) fn config_file(&self) -> PathBuf {
+        self.config.join("config.toml")
+    }
+
+    /// The keys that setup stored.
+    pub(crate) fn env_file(&self) -> PathBuf {
+        self.config.join(".env")
+    }
+
+    /// The user's own rules for all their work.
+    pub(crate) fn rules_file(&self) -> PathBuf {
+        self.config.join("AGENTS.md")
+    }
+
+    /// The log files.
+    pub(crate) fn logs(&self) -> PathBuf {
+        self.state.join("logs")
+    }
+
+    /// What no tool may touch in any mode.
+    pub(crate) fn forbidden(&self) -> Vec<PathBuf> {
+        let mut folders = vec![self.config.clone(), self.state.clone()];
+        folders.dedup();
+        folders
+    }
+}
+
+/// Makes sure that a folder is there and that only this user can look into it.
+pub(crate) fn private_folder(path: &Path) -> Result<(), FolderError> {
+    let failed = |source| FolderError::Io {
+        path: path.to_owned(),
+        source,
+    };
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(path)
+        .map_err(failed)?;
+    let facts = fs::metadata(path).map_err(failed)?;
+    let refused = |why| FolderError::NotOurs {
+        path: path.to_owned(),
+        why,
+    };
+    if facts.uid() != rustix::process::geteuid().as_raw() {
+        return Err(refused("it belongs to another user"));
+    }
+    if facts.mode() & 0o1000 != 0 {
+        return Err(refused("it is shared by all users"));
+    }
+    // A link is left as it is: what it leads to may be shared on purpose, and its files are private all the same.
+    let is_link = fs::symlink_metadata(path).map_err(failed)?.is_symlink();
+    if !is_link && facts.mode() & 0o777 != 0o700 {
+        fs::set_permissions(path, Permissions::from_mode(0o700)).map_err(failed)?;
+    }
+    Ok(())
+}
+
+/// Opens a private file for appending; makes it if it isn't there. A link in its place is not followed.
+pub(crate) fn private_file(path: &Path) -> io::Result<fs::File> {
+    let file = OpenOptions::new()
+        .append(true)
+        .create(true)
+        .mode(0o600)
+        .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed())
+        .open(path)?;
+    if file.metadata()?.mode() & 0o777 != 0o600 {
+        file.set_permissions(Permissions::from_mode(0o600))?;
+    }
+    Ok(file)
+}
+
+/// Writes a private file whole, or not at all.
+pub(crate) fn write_private(path: &Path, text: &str) -> anyhow::Result<()> {
+    let folder = path.parent().expect("a file of ours is in a folder of ours");
+    private_folder(folder)?;
+    // A configuration that is a link, as dotfile managers make them, stays one.
+    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let beside = target.parent().unwrap_or(folder);
+    let written = || -> io::Result<()> {
+        let mut file = tempfile::Builder::new()
+            .permissions(Permissions::from_mode(0o600))
+            .tempfile_in(beside)?;
+        file.as_file().set_permissions(Permissions::from_mode(0o600))?;
+        file.write_all(text.as_bytes())?;
+        file.as_file().sync_all()?;
+        file.persist(&target)?;
+        Ok(())
+    };
+    written().map_err(|error| anyhow::anyhow!("can't write {}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::symlink_metadata(path).unwrap().mode() & 0o7777
+    }
+
+    #[test]
+    fn one_variable_moves_everything() {
+        let (config, data) = (Some(PathBuf::from("/c")), Some(PathBuf::from("/d")));
+        let usual = Paths {
+            config: "/c/talaria".into(),
+            state: "/d/talaria".into(),
+        };
+        let check = |chosen: Option<&str>, expect: &Paths| {
+            let found = Paths::from_parts(chosen.map(PathBuf::from), config.clone(), data.clone());
+            assert_eq!(found.as_ref(), Ok(expect), "{chosen:?}");
+        };
+        check(None, &usual);
+        check(Some(""), &usual);
+        check(
+            Some("/t"),
+            &Paths {
+                config: "/t".into(),
+                state: "/t".into(),
+            },
+        );
+        assert_eq!(Paths::from_parts(None, None, data), Err(NoHome));
+    }
+
+    #[test]
+    fn folders_are_made_private_and_kept_so() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("a/talaria");
+        private_folder(&folder).unwrap();
+        assert_eq!(mode(&folder), 0o700);
+        fs::set_permissions(&folder, Permissions::from_mode(0o755)).unwrap();
+        private_folder(&folder).unwrap();
+        assert_eq!(mode(&folder), 0o700);
+    }
+
+    #[test]
+    fn a_folder_of_all_users_is_refused_and_left_alone() {
+        let home = tempfile::tempdir().unwrap();
+        fs::set_permissions(home.path(), Permissions::from_mode(0o1777)).unwrap();
+        let error = private_folder(home.path()).unwrap_err();
+        assert!(error.to_string().contains("shared by all users"), "{error}");
+        assert_eq!(mode(home.path()), 0o1777);
+    }
+
+    #[test]
+    fn a_file_in_the_place_of_a_folder_is_told() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("talaria");
+        fs::write(&path, "").unwrap();
+        let error = private_folder(&path).unwrap_err();
+        assert!(error.to_string().contains("can't use the folder"), "{error}");
+    }
+
+    #[test]
+    fn written_files_are_private_and_links_stay_links() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("talaria/.env");
+        write_private(&path, "A=1\n").unwrap();
+        assert_eq!(mode(&path), 0o600);
+
+        let real = home.path().join("real.toml");
+        fs::write(&real, "old").unwrap();
+        let link = home.path().join("talaria/config.toml");
+        std::os::unix::fs::symlink(&real, &link).unwrap();
+        write_private(&link, "new").unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(fs::read_to_string(&real).unwrap(), "new");
+    }
+
+    #[test]
+    fn an_appended_file_is_private_and_no_link() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("a.log");
+        fs::write(&path, "x").unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
+        private_file(&path).unwrap();
+        assert_eq!(mode(&path), 0o600);
+        let link = home.path().join("b.log");
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        assert!(private_file(&link).is_err());
+    }
+}

@@ -1,0 +1,345 @@
+//! Puts questions to the person at the terminal. Where there is none, a question is a denial.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, IsTerminal, Write};
+
+use agent_core::approval::{Approval, OptionKind, UserAnswer};
+use agent_core::event::Event;
+use agent_core::id::ApprovalId;
+use agent_core::plan::Plan;
+use anstyle::{AnsiColor, Style};
+use crossbeam_channel::{Receiver, bounded, never};
+use rustix::termios::{QueueSelector, tcflush, tcgetpgrp};
+
+use super::plain::{one_line, plain};
+
+const QUESTION: Style = AnsiColor::Yellow.on_default().bold();
+
+/// The questions that are open, the oldest first: that is the one on the screen.
+pub(super) struct Asker<W> {
+    side: W,
+    terminal: Terminal,
+    open: VecDeque<Approval>,
+}
+
+/// Where answers come from.
+enum Terminal {
+    /// Not looked for yet.
+    Unknown,
+    /// There is nobody to ask.
+    None,
+    /// The lines that are typed, and the terminal itself, to drop what was typed before a question.
+    Open {
+        lines: Receiver<String>,
+        typed: Option<File>,
+    },
+}
+
+impl<W: Write> Asker<W> {
+    /// Asks at this process's terminal; looks for it when the first question comes.
+    pub(super) fn at_terminal(side: W) -> Self {
+        Self {
+            side,
+            terminal: Terminal::Unknown,
+            open: VecDeque::new(),
+        }
+    }
+
+    /// The typed lines; nothing ever comes while no question is open.
+    pub(super) fn lines(&self) -> Receiver<String> {
+        match &self.terminal {
+            Terminal::Open { lines, .. } if !self.open.is_empty() => lines.clone(),
+            Terminal::Open { .. } | Terminal::Unknown | Terminal::None => never(),
+        }
+    }
+
+    /// Takes a question from the events, or takes one back; the answer if there is nobody to ask.
+    pub(super) fn hear(&mut self, event: &Event) -> io::Result<Option<(ApprovalId, UserAnswer)>> {
+        if let Event::ApprovalDecided { id, .. } = event {
+            return self.forget(id).map(|()| None);
+        }
+        let Event::ApprovalRequested { approval } = event else {
+            return Ok(None);
+        };
+        if matches!(self.terminal, Terminal::Unknown) {
+            self.terminal = look_for_terminal();
+        }
+        if matches!(self.terminal, Terminal::None) {
+            writeln!(
+                self.side,
+                "refused, as there is no terminal to ask at; --mode decides what is asked"
+            )?;
+            return Ok(Some((approval.id.clone(), UserAnswer::Chose(OptionKind::RejectOnce))));
+        }
+        self.open.push_back(approval.clone());
+        if self.open.len() == 1 {
+            self.put()?;
+        }
+        Ok(None)
+    }
+
+    /// Takes a typed line as the answer to the question on the screen.
+    pub(super) fn answer(&mut self, line: &str) -> io::Result<Option<(ApprovalId, UserAnswer)>> {
+        let Some(approval) = self.open.pop_front() else {
+            return Ok(None);
+        };
+        self.put()?;
+        let chosen = choice(&approval, line);
+        Ok(Some((approval.id, UserAnswer::Chose(chosen))))
+    }
+
+    /// The terminal is gone: what is open is denied, and so is what follows.
+    pub(super) fn give_up(&mut self) -> Vec<(ApprovalId, UserAnswer)> {
+        self.terminal = Terminal::None;
+        let denied = |approval: Approval| (approval.id, UserAnswer::Chose(OptionKind::RejectOnce));
+        self.open.drain(..).map(denied).collect()
+    }
+
+    fn forget(&mut self, id: &ApprovalId) -> io::Result<()> {
+        let on_screen = self.open.front().is_some_and(|approval| approval.id == *id);
+        self.open.retain(|approval| approval.id != *id);
+        if !on_screen {
+            return Ok(());
+        }
+        writeln!(self.side)?;
+        self.put()
+    }
+
+    /// Puts the oldest question.
+    fn put(&mut self) -> io::Result<()> {
+        let Some(approval) = self.open.front() else {
+            return Ok(());
+        };
+        if let Terminal::Open { lines, typed } = &self.terminal {
+            // What was typed before the question was seen is no answer to it.
+            if let Some(terminal) = typed {
+                let _ = tcflush(terminal, QueueSelector::IFlush);
+            }
+            lines.try_iter().for_each(drop);
+        }
+        write_question(&mut self.side, approval)?;
+        self.side.flush()
+    }
+}
+
+/// What a line means: only an explicit yes is one.
+fn choice(approval: &Approval, line: &str) -> OptionKind {
+    let offered = |kind| approval.options.iter().any(|option| option.kind == kind);
+    match line.trim().to_lowercase().as_str() {
+        "y" | "yes" if offered(OptionKind::AllowOnce) => OptionKind::AllowOnce,
+        "a" | "always" if offered(OptionKind::AllowAlways) => OptionKind::AllowAlways,
+        _ => OptionKind::RejectOnce,
+    }
+}
+
+fn write_question(out: &mut dyn Write, approval: &Approval) -> io::Result<()> {
+    let title = approval
+        .shown
+        .as_ref()
+        .map(|shown| one_line(&shown.call.title))
+        .unwrap_or_default();
+    write!(out, "{QUESTION}? {title}{QUESTION:#}")?;
+    if !approval.reason.is_empty() {
+        write!(out, " ({})", one_line(&approval.reason))?;
+    }
+    writeln!(out)?;
+    if let Some(shown) = &approval.shown {
+        write_whole(out, &shown.plan, &title)?;
+    }
+    let always = approval
+        .options
+        .iter()
+        .find(|option| option.kind == OptionKind::AllowAlways);
+    match always {
+        Some(always) => write!(out, "  y: once, a: {}, N: no [y/N/a] ", one_line(&always.name)),
+        None => write!(out, "  y: once, N: no [y/N] "),
+    }
+}
+
+/// What the title may have cut: nobody should allow what they can't see.
+fn write_whole(out: &mut dyn Write, plan: &Plan, title: &str) -> io::Result<()> {
+    let text = match plan {
+        Plan::Command(plan) => &plan.command,
+        Plan::Input { text, .. } => text,
+        // The diff has been shown, and files are in the title.
+        Plan::Change { .. } | Plan::Read { .. } | Plan::Inward => return Ok(()),
+    };
+    if title.contains(text.as_str()) {
+        return Ok(());
+    }
+    plain(text).lines().try_for_each(|line| writeln!(out, "  | {line}"))
+}
+
+/// The terminal, if a person sees our questions and this process may read from it.
+fn look_for_terminal() -> Terminal {
+    if !io::stderr().is_terminal() {
+        return Terminal::None;
+    }
+    let Ok(terminal) = File::open("/dev/tty") else {
+        return Terminal::None;
+    };
+    // Reading in the background would stop the process.
+    if tcgetpgrp(&terminal).ok() != Some(rustix::process::getpgrp()) {
+        return Terminal::None;
+    }
+    let typed = terminal.try_clone().ok();
+    match read_lines(BufReader::new(terminal)) {
+        Ok(lines) => Terminal::Open { lines, typed },
+        Err(_) => Terminal::None,
+    }
+}
+
+/// Reads lines on a thread of its own, since a read can't be given up. The channel holds one line: a person types one
+/// answer at a time. Ends with the terminal, or with the process.
+fn read_lines(terminal: impl BufRead + Send + 'static) -> io::Result<Receiver<String>> {
+    let (typed, lines) = bounded(1);
+    std::thread::Builder::new().name("terminal".into()).spawn(move || {
+        for line in terminal.lines().map_while(Result::ok) {
+            if typed.send(line).is_err() {
+                return;
+            }
+        }
+    })?;
+    Ok(lines)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use std::sync::Arc;
+
+    use agent_core::approval::{ApprovalOption, DecidedBy, Decision};
+    use agent_core::event::{CallInput, PlannedCall, ToolCall, ToolKind};
+    use agent_core::plan::{CommandFacts, CommandPlan, Place};
+
+    use super::*;
+
+    fn approval(id: &str, kinds: &[OptionKind]) -> Approval {
+        let option = |kind: &OptionKind| ApprovalOption {
+            kind: *kind,
+            name: "Always run it".into(),
+            grant: None,
+        };
+        let call = ToolCall {
+            id: "c".into(),
+            given_id: "g".into(),
+            name: "terminal".into(),
+            title: "$ rm -r…".into(),
+            kind: ToolKind::Execute,
+            input: CallInput::Malformed(String::new()),
+        };
+        let plan = Plan::Command(CommandPlan {
+            command: "rm -r a\nrm \x1b[8m-r b".into(),
+            cwd: Place {
+                path: "/".into(),
+                real: "/".into(),
+            },
+            background: false,
+            facts: CommandFacts::default(),
+        });
+        Approval {
+            id: id.into(),
+            call: "c".into(),
+            reason: "it deletes".into(),
+            options: kinds.iter().map(option).collect(),
+            shown: Some(Arc::new(PlannedCall {
+                call,
+                plan,
+                locations: Vec::new(),
+            })),
+        }
+    }
+
+    fn asked(id: &str) -> Event {
+        Event::ApprovalRequested {
+            approval: approval(id, &[OptionKind::AllowOnce, OptionKind::RejectOnce]),
+        }
+    }
+
+    fn asker(terminal: Terminal) -> Asker<Vec<u8>> {
+        Asker {
+            side: Vec::new(),
+            terminal,
+            open: VecDeque::new(),
+        }
+    }
+
+    fn open() -> Terminal {
+        Terminal::Open {
+            lines: bounded(1).1,
+            typed: None,
+        }
+    }
+
+    #[test]
+    fn only_an_explicit_yes_allows() {
+        use OptionKind::{AllowAlways, AllowOnce, RejectOnce};
+        let check = |line: &str, offered: &[OptionKind], expect: OptionKind| {
+            assert_eq!(choice(&approval("1", offered), line), expect, "{line:?}");
+        };
+        let all = [AllowOnce, AllowAlways, RejectOnce];
+        check("y", &all, AllowOnce);
+        check(" YES \n", &all, AllowOnce);
+        check("a", &all, AllowAlways);
+        check("a", &[AllowOnce, RejectOnce], RejectOnce);
+        for line in ["", "n", "no", "ye", "yy", "1", "\u{1b}"] {
+            check(line, &all, RejectOnce);
+        }
+    }
+
+    #[test]
+    fn without_a_terminal_a_question_is_a_denial() {
+        let mut asker = asker(Terminal::None);
+        let answer = asker.hear(&asked("1")).unwrap();
+        let denied = UserAnswer::Chose(OptionKind::RejectOnce);
+        assert_eq!(answer, Some((ApprovalId::from("1"), denied)));
+    }
+
+    #[test]
+    fn questions_are_put_one_after_the_other() {
+        let mut asker = asker(open());
+        assert_eq!(asker.hear(&asked("1")).unwrap(), None);
+        assert_eq!(asker.hear(&asked("2")).unwrap(), None);
+        let (first, _) = asker.answer("n").unwrap().unwrap();
+        let (second, answer) = asker.answer("y").unwrap().unwrap();
+        assert_eq!((first.as_str(), second.as_str()), ("1", "2"));
+        assert_eq!(answer, UserAnswer::Chose(OptionKind::AllowOnce));
+        assert_eq!(asker.answer("y").unwrap(), None);
+    }
+
+    #[test]
+    fn a_question_that_was_decided_elsewhere_takes_no_answer() {
+        let mut asker = asker(open());
+        asker.hear(&asked("1")).unwrap();
+        let decided = Event::ApprovalDecided {
+            id: "1".into(),
+            decision: Decision::Cancelled,
+            by: DecidedBy::Cancel,
+        };
+        asker.hear(&decided).unwrap();
+        assert_eq!(asker.answer("y").unwrap(), None);
+    }
+
+    #[test]
+    fn a_terminal_that_goes_away_denies_what_is_open_and_what_follows() {
+        let mut asker = asker(open());
+        asker.hear(&asked("1")).unwrap();
+        asker.hear(&asked("2")).unwrap();
+        let denied = UserAnswer::Chose(OptionKind::RejectOnce);
+        let both = vec![("1".into(), denied.clone()), ("2".into(), denied.clone())];
+        assert_eq!(asker.give_up(), both);
+        assert_eq!(asker.hear(&asked("3")).unwrap().map(|(_, answer)| answer), Some(denied));
+    }
+
+    #[test]
+    fn the_whole_command_is_shown_and_nothing_hides_in_it() {
+        let mut asker = asker(open());
+        asker.hear(&asked("1")).unwrap();
+        let shown = String::from_utf8(asker.side).unwrap();
+        assert!(shown.contains("(it deletes)"), "{shown}");
+        assert!(shown.contains("  | rm -r a\n  | rm -r b\n"), "{shown}");
+        assert!(shown.ends_with("[y/N] "), "{shown}");
+    }
+}

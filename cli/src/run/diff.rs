@@ -1,0 +1,35 @@
+//! A change of files in colour.
+
+use std::io::{self, Write};
+
+use agent_core::change::FileChange;
+use anstyle::{AnsiColor, Style};
+
+use super::plain::plain;
+
+const ADDED: Style = AnsiColor::Green.on_default();
+const REMOVED: Style = AnsiColor::Red.on_default();
+const HUNK: Style = AnsiColor::Cyan.on_default();
+const HEADER: Style = Style::new().bold();
+
+/// Writes the unified diff of each change.
+pub(super) fn write(out: &mut dyn Write, changes: &[FileChange]) -> io::Result<()> {
+    for change in changes {
+        for (index, line) in change.unified().lines().enumerate() {
+            let style = style(index, line);
+            writeln!(out, "{style}{}{style:#}", plain(line))?;
+        }
+    }
+    Ok(())
+}
+
+/// The first two lines are the header, whatever they begin with; a removed line may begin with `--`.
+fn style(index: usize, line: &str) -> Style {
+    match line.as_bytes().first() {
+        _ if index < 2 => HEADER,
+        Some(b'+') => ADDED,
+        Some(b'-') => REMOVED,
+        Some(b'@') => HUNK,
+        Some(_) | None => Style::new(),
+    }
+}

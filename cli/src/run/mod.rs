@@ -1,0 +1,147 @@
+//! `agent run`: one prompt in the terminal, over the same runtime that serves an editor.
+
+mod ask;
+mod diff;
+mod follow;
+mod machine;
+pub(crate) mod people;
+mod plain;
+mod session;
+
+use std::io::{IsTerminal, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use agent_core::content::Content;
+use agent_core::runtime::Folders;
+use crossbeam_channel::{Receiver, unbounded};
+
+use crate::args::RunArgs;
+use crate::credentials::Environment;
+use crate::exit::{Exit, Fail};
+use crate::paths::{NoHome, Paths};
+use crate::setup_port::UserSetup;
+use crate::signals::{self, Signal};
+use crate::wiring::{self, Wired};
+use machine::{JsonLines, Quiet};
+use people::{Audience, People};
+use session::Calls;
+
+/// Shows events to whoever asked for the turn.
+trait Printer {
+    /// Shows what happened. An error means that nobody reads any more.
+    fn show(&mut self, envelope: &agent_core::event::Envelope) -> std::io::Result<()>;
+}
+
+/// Works on one prompt.
+pub(crate) fn run(args: RunArgs, paths: Result<&Paths, NoHome>) -> Result<Exit, Fail> {
+    let prompt = prompt(&args.prompt)?;
+    let folders = folders(args.cwd.as_deref(), &args.add_dir)?;
+    // A handful of signals at most; the sender lives in the listening thread.
+    let (heard, signals) = unbounded();
+    signals::listen(move |signal| _ = heard.send(signal))?;
+
+    let setup = Arc::new(UserSetup::new(paths.ok().cloned(), Environment::real()));
+    let wired = wiring::start(paths, setup, "run", args.prefer.clone().into())?;
+    if let Some(reason) = wired.store.warning() {
+        writeln!(anstream::stderr(), "warning: {reason}")?;
+    }
+    let ended = work(&wired, &args, prompt, folders, &signals);
+    wired.runtime.shutdown();
+    wired.store.close();
+    ended
+}
+
+fn work(
+    wired: &Wired,
+    args: &RunArgs,
+    prompt: String,
+    folders: Folders,
+    signals: &Receiver<Signal>,
+) -> Result<Exit, Fail> {
+    let calls = Calls { wired, signals };
+    let Some(session) = calls.begin(args, folders)? else {
+        return Ok(Exit::Interrupted);
+    };
+    let mut printer = printer(args);
+    let turn = wired
+        .runtime
+        .prompt(&session, vec![Content::text(prompt)])
+        .map_err(session::refused)?;
+    follow::follow(wired, &session, turn, printer.as_mut(), signals)
+}
+
+fn printer(args: &RunArgs) -> Box<dyn Printer> {
+    if args.json {
+        return Box::new(JsonLines::new(std::io::stdout()));
+    }
+    if args.quiet {
+        return Box::new(Quiet::new(std::io::stdout(), anstream::stderr()));
+    }
+    let on_terminal = std::io::stdout().is_terminal();
+    Box::new(People::new(
+        anstream::stdout(),
+        anstream::stderr(),
+        Audience::Live { on_terminal },
+    ))
+}
+
+/// The prompt: the argument, or stdin for `-`.
+fn prompt(argument: &str) -> Result<String, Fail> {
+    let text = match argument {
+        "-" => {
+            let mut text = String::new();
+            std::io::stdin()
+                .read_to_string(&mut text)
+                .map_err(|error| Fail::usage(format!("can't read the prompt from stdin: {error}")))?;
+            text
+        }
+        argument => argument.to_owned(),
+    };
+    if text.trim().is_empty() {
+        return Err(Fail::usage("the prompt is empty: say what is to be done"));
+    }
+    Ok(text)
+}
+
+/// The folders to work in, absolute.
+fn folders(cwd: Option<&Path>, add_dir: &[PathBuf]) -> Result<Folders, Fail> {
+    let cwd = match cwd {
+        Some(cwd) => folder("--cwd", cwd)?,
+        None => std::env::current_dir()
+            .map_err(|error| Fail::usage(format!("there is no current folder ({error}): give --cwd FOLDER")))?,
+    };
+    let extra_roots = add_dir
+        .iter()
+        .map(|folder_| folder("--add-dir", folder_))
+        .collect::<Result<_, _>>()?;
+    Ok(Folders { cwd, extra_roots })
+}
+
+fn folder(flag: &str, path: &Path) -> Result<PathBuf, Fail> {
+    let refused = |why: &dyn std::fmt::Display| Fail::usage(format!("{flag} {}: {why}", path.display()));
+    let absolute = std::path::absolute(path).map_err(|error| refused(&error))?;
+    match std::fs::metadata(&absolute) {
+        Ok(facts) if facts.is_dir() => Ok(absolute),
+        Ok(_) => Err(refused(&"this is no folder")),
+        Err(error) => Err(refused(&error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_makes_no_sense_is_a_usage_error() {
+        let exits = [
+            prompt("  ").err(),
+            folders(Some(Path::new("/nowhere/at/all")), &[]).err(),
+            folders(Some(Path::new("/dev/null")), &[]).err(),
+            folders(None, &["/nowhere".into()]).err(),
+        ];
+        for fail in exits {
+            assert_eq!(fail.map(|fail| fail.exit), Some(Exit::Usage));
+        }
+    }
+}

@@ -1,0 +1,314 @@
+//! Output for people: the answer on one stream, everything about it on the other.
+//!
+//! Both usually end on the same terminal, so whoever writes begins on a line of its own.
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+
+use agent_core::content::plain_text;
+use agent_core::event::{
+    Display, Envelope, Event, Failure, HistoryMove, PlanEntry, PlanStatus, Progress, SessionChange, Severity,
+    StopReason, ToolCall, ToolKind, ToolOutcome, ToolOutput, ToolStatus,
+};
+use agent_core::id::ToolCallId;
+use agent_core::plan::Plan;
+use anstyle::{AnsiColor, Style};
+
+use super::plain::{one_line, plain};
+use super::{Printer, diff};
+
+const DIM: Style = Style::new().dimmed();
+const BOLD: Style = Style::new().bold();
+const GOOD: Style = AnsiColor::Green.on_default();
+const BAD: Style = AnsiColor::Red.on_default();
+const WARN: Style = AnsiColor::Yellow.on_default();
+
+/// Lines of a command's output, or of a failure, that are shown when it has ended.
+const SHOWN_LINES: usize = 20;
+
+/// Who reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Audience {
+    /// The user who gave the prompt, as it happens.
+    Live {
+        /// The answer goes to a terminal, and not to a file or another program that wants it as it is.
+        on_terminal: bool,
+    },
+    /// Somebody who reads it later: prompts are shown too, and each message is whole.
+    Transcript,
+}
+
+/// Prints events for people.
+pub(crate) struct People<T, S> {
+    text: T,
+    side: S,
+    audience: Audience,
+    calls: HashMap<ToolCallId, Shown>,
+    /// What the last thing written left open.
+    open: Open,
+}
+
+/// What is known of a call between its events.
+struct Shown {
+    title: String,
+    kind: ToolKind,
+    /// Bytes of its output that have been printed.
+    printed: u64,
+}
+
+/// A line that has no end yet.
+#[derive(Debug, PartialEq)]
+enum Open {
+    Nothing,
+    Text,
+    Thought,
+    Output,
+    Call(ToolCallId),
+}
+
+impl<T: Write, S: Write> People<T, S> {
+    pub(crate) fn new(text: T, side: S, audience: Audience) -> Self {
+        Self {
+            text,
+            side,
+            audience,
+            calls: HashMap::new(),
+            open: Open::Nothing,
+        }
+    }
+
+    /// Ends the line that is open, if one is.
+    fn close(&mut self) -> io::Result<()> {
+        match std::mem::replace(&mut self.open, Open::Nothing) {
+            Open::Nothing => Ok(()),
+            Open::Text => writeln!(self.text),
+            Open::Thought | Open::Output | Open::Call(_) => writeln!(self.side),
+        }
+    }
+
+    fn begin(&mut self, open: Open) -> io::Result<()> {
+        if self.open != open {
+            self.close()?;
+        }
+        self.open = open;
+        Ok(())
+    }
+
+    fn say(&mut self, style: Style, line: &str) -> io::Result<()> {
+        self.close()?;
+        writeln!(self.side, "{style}{}{style:#}", plain(line))
+    }
+
+    fn prompt(&mut self, text: &str) -> io::Result<()> {
+        self.close()?;
+        for line in plain(text).lines() {
+            writeln!(self.side, "{BOLD}> {line}{BOLD:#}")?;
+        }
+        Ok(())
+    }
+
+    fn answer(&mut self, text: &str) -> io::Result<()> {
+        self.begin(Open::Text)?;
+        match self.audience {
+            Audience::Live { on_terminal: false } => self.text.write_all(text.as_bytes())?,
+            Audience::Live { on_terminal: true } | Audience::Transcript => {
+                self.text.write_all(plain(text).as_bytes())?;
+            }
+        }
+        if text.ends_with('\n') {
+            self.open = Open::Nothing;
+        }
+        self.text.flush()
+    }
+
+    fn dim(&mut self, open: Open, text: &str) -> io::Result<()> {
+        self.begin(open)?;
+        write!(self.side, "{DIM}{}{DIM:#}", plain(text))?;
+        if text.ends_with('\n') {
+            self.open = Open::Nothing;
+        }
+        self.side.flush()
+    }
+
+    fn started(&mut self, call: &ToolCall) -> io::Result<()> {
+        let title = one_line(&call.title);
+        self.close()?;
+        if self.audience != Audience::Transcript {
+            write!(self.side, "• {title}")?;
+            self.side.flush()?;
+            self.open = Open::Call(call.id.clone());
+        }
+        let shown = Shown {
+            title,
+            kind: call.kind,
+            printed: 0,
+        };
+        self.calls.insert(call.id.clone(), shown);
+        Ok(())
+    }
+
+    fn planned(&mut self, plan: &Plan) -> io::Result<()> {
+        match plan {
+            Plan::Change { changes } => {
+                self.close()?;
+                diff::write(&mut self.side, changes)
+            }
+            Plan::Command(_) | Plan::Input { .. } | Plan::Read { .. } | Plan::Inward => Ok(()),
+        }
+    }
+
+    fn progress(&mut self, id: &ToolCallId, progress: &Progress) -> io::Result<()> {
+        let Some(shown) = self.calls.get_mut(id) else {
+            return Ok(());
+        };
+        let text = news(progress, shown.printed);
+        shown.printed = progress.total;
+        if text.is_empty() {
+            Ok(())
+        } else {
+            self.dim(Open::Output, text)
+        }
+    }
+
+    fn finished(&mut self, id: &ToolCallId, outcome: &ToolOutcome) -> io::Result<()> {
+        let shown = self.calls.remove(id);
+        if self.open != Open::Call(id.clone()) {
+            self.close()?;
+            let title = shown.as_ref().map_or("a call", |shown| &shown.title);
+            write!(self.side, "• {title}")?;
+        }
+        self.open = Open::Nothing;
+        let (style, state) = match outcome.status {
+            ToolStatus::Completed => (GOOD, "done"),
+            ToolStatus::Failed => (BAD, "failed"),
+            ToolStatus::Denied => (WARN, "refused"),
+            ToolStatus::Cancelled => (WARN, "cancelled"),
+        };
+        writeln!(self.side, " … {style}{state}{style:#}")?;
+        let seen = shown.as_ref().is_some_and(|shown| shown.printed > 0);
+        let is_command = shown.is_some_and(|shown| shown.kind == ToolKind::Execute);
+        if !seen && (is_command || outcome.status != ToolStatus::Completed) {
+            self.output(&outcome.output)?;
+        }
+        Ok(())
+    }
+
+    /// The end of a call's output.
+    fn output(&mut self, output: &ToolOutput) -> io::Result<()> {
+        let text = plain(match &output.display {
+            Display::Instead(text) => text,
+            Display::Prose | Display::Verbatim | Display::AsPlanned => &output.text,
+        });
+        let lines: Vec<&str> = text.lines().collect();
+        let left_out = lines.len().saturating_sub(SHOWN_LINES);
+        if left_out > 0 {
+            writeln!(self.side, "{DIM}  … {left_out} lines before{DIM:#}")?;
+        }
+        for line in &lines[left_out..] {
+            writeln!(self.side, "{DIM}  {line}{DIM:#}")?;
+        }
+        Ok(())
+    }
+
+    fn todo(&mut self, entries: &[PlanEntry]) -> io::Result<()> {
+        self.close()?;
+        for entry in entries {
+            let mark = match entry.status {
+                PlanStatus::Pending => "[ ]",
+                PlanStatus::InProgress => "[>]",
+                PlanStatus::Completed => "[x]",
+                PlanStatus::Cancelled => "[-]",
+            };
+            writeln!(self.side, "  {mark} {}", one_line(&entry.content))?;
+        }
+        Ok(())
+    }
+
+    fn notice(&mut self, severity: Severity, title: &str, detail: Option<&str>) -> io::Result<()> {
+        let (style, name) = match severity {
+            Severity::Info => (DIM, "note"),
+            Severity::Warning => (WARN, "warning"),
+            Severity::Error => (BAD, "error"),
+        };
+        self.say(style, &format!("{name}: {title}"))?;
+        match detail {
+            Some(detail) => self.say(DIM, detail),
+            None => Ok(()),
+        }
+    }
+
+    fn changed(&mut self, change: &SessionChange) -> io::Result<()> {
+        match change {
+            SessionChange::Title(_) => Ok(()),
+            SessionChange::Mode(mode) => self.say(DIM, &format!("mode: {}", mode.name())),
+            SessionChange::Model(model) => self.say(DIM, &format!("model: {model}")),
+            SessionChange::Cwd(cwd) => self.say(DIM, &format!("folder: {}", cwd.display())),
+        }
+    }
+
+    fn stopped(&mut self, stop: StopReason) -> io::Result<()> {
+        match stop {
+            StopReason::EndTurn => self.close(),
+            StopReason::MaxTokens => self.say(WARN, "stopped: the reply reached its length limit"),
+            StopReason::MaxSteps => self.say(WARN, "stopped: the turn used up its model calls (agent.max_steps)"),
+            StopReason::Refusal => self.say(WARN, "stopped: the model refused"),
+            StopReason::Cancelled => self.say(WARN, "cancelled"),
+        }
+    }
+
+    fn failed(&mut self, failure: &Failure) -> io::Result<()> {
+        self.say(BAD, &format!("error: {}", failure.message))
+    }
+
+    fn moved(&mut self, why: HistoryMove) -> io::Result<()> {
+        match why {
+            HistoryMove::Clear => self.say(DIM, "the conversation begins anew"),
+            HistoryMove::Refusal => self.say(DIM, "the refused prompt is out of the conversation"),
+        }
+    }
+
+    /// Shows what happened. An error means that nobody reads any more.
+    pub(crate) fn print(&mut self, event: &Event) -> io::Result<()> {
+        match event {
+            Event::UserMessage { content, .. } if self.audience == Audience::Transcript => {
+                self.prompt(&plain_text(content))
+            }
+            Event::UserMessage { .. } | Event::StepFinished { .. } => Ok(()),
+            Event::AgentText { text, .. } => self.answer(text),
+            Event::AgentThought { text, .. } => self.dim(Open::Thought, text),
+            Event::ToolStarted { call } => self.started(call),
+            Event::ToolPlanned { plan, .. } => self.planned(plan),
+            Event::ToolProgress { id, progress } => self.progress(id, progress),
+            Event::ToolFinished { id, outcome } => self.finished(id, outcome),
+            // The question is put by whoever takes the answer; it only needs a line of its own.
+            Event::ApprovalRequested { .. } => self.close(),
+            Event::ApprovalDecided { .. } => Ok(()),
+            Event::PlanUpdated { entries } => self.todo(entries),
+            Event::Notice {
+                severity,
+                title,
+                detail,
+            } => self.notice(*severity, title, detail.as_deref()),
+            Event::HistoryMoved { why, .. } => self.moved(*why),
+            Event::SessionChanged { change } => self.changed(change),
+            Event::TurnFinished { stop, .. } => self.stopped(*stop),
+            Event::TurnFailed { failure } => self.failed(failure),
+        }
+    }
+}
+
+impl<T: Write, S: Write> Printer for People<T, S> {
+    fn show(&mut self, envelope: &Envelope) -> io::Result<()> {
+        self.print(&envelope.event)
+    }
+}
+
+/// What of a call's output has not been printed, as far as its tail still holds it.
+fn news(progress: &Progress, printed: u64) -> &str {
+    let new = usize::try_from(progress.total.saturating_sub(printed)).unwrap_or(usize::MAX);
+    let start = progress.tail.len().saturating_sub(new);
+    &progress.tail[progress.tail.ceil_char_boundary(start)..]
+}
+
+#[cfg(test)]
+mod tests;

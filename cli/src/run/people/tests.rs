@@ -1,0 +1,222 @@
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use agent_core::change::FileChange;
+use agent_core::content::Content;
+use agent_core::event::CallInput;
+use agent_core::plan::Place;
+use agent_core::provider::Usage;
+
+use super::*;
+
+/// Both streams on one terminal.
+#[derive(Clone, Default)]
+struct Screen(Rc<RefCell<Vec<u8>>>);
+
+impl Write for Screen {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.borrow_mut().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn screen(audience: Audience, events: &[Event]) -> String {
+    let screen = Screen::default();
+    let mut people = People::new(screen.clone(), screen.clone(), audience);
+    events.iter().for_each(|event| people.print(event).unwrap());
+    let bytes = screen.0.borrow().clone();
+    String::from_utf8(bytes).unwrap()
+}
+
+/// What is on the screen, without its colours.
+fn check(events: &[Event], expect: &str) {
+    let shown = screen(Audience::Live { on_terminal: true }, events);
+    assert_eq!(anstream::adapter::strip_str(&shown).to_string(), expect);
+}
+
+fn text(text: &str) -> Event {
+    Event::AgentText {
+        id: "m".into(),
+        text: text.into(),
+    }
+}
+
+fn started(id: &str, kind: ToolKind, title: &str) -> Event {
+    Event::ToolStarted {
+        call: ToolCall {
+            id: id.into(),
+            given_id: "g".into(),
+            name: "n".into(),
+            title: title.into(),
+            kind,
+            input: CallInput::Malformed(String::new()),
+        },
+    }
+}
+
+fn finished(id: &str, status: ToolStatus, output: &str) -> Event {
+    Event::ToolFinished {
+        id: id.into(),
+        outcome: ToolOutcome {
+            status,
+            output: ToolOutput::text(output),
+        },
+    }
+}
+
+fn progress(id: &str, tail: &str, total: u64) -> Event {
+    Event::ToolProgress {
+        id: id.into(),
+        progress: Progress {
+            tail: tail.into(),
+            total,
+        },
+    }
+}
+
+fn end() -> Event {
+    Event::TurnFinished {
+        stop: StopReason::EndTurn,
+        usage: Usage::default(),
+    }
+}
+
+#[test]
+fn a_call_is_one_line_and_text_begins_its_own() {
+    check(
+        &[
+            text("let me "),
+            text("look"),
+            started("1", ToolKind::Read, "Read a.rs"),
+            finished("1", ToolStatus::Completed, "1|fn main"),
+            text("it is\nempty"),
+            end(),
+        ],
+        "let me look\n• Read a.rs … done\nit is\nempty\n",
+    );
+}
+
+#[test]
+fn calls_that_overlap_keep_their_titles() {
+    check(
+        &[
+            started("1", ToolKind::Read, "Read a"),
+            started("2", ToolKind::Search, "Search b"),
+            finished("1", ToolStatus::Completed, ""),
+            finished("2", ToolStatus::Failed, "no such folder"),
+        ],
+        "• Read a\n• Search b\n• Read a … done\n• Search b … failed\n  no such folder\n",
+    );
+}
+
+#[test]
+fn live_output_is_printed_once() {
+    check(
+        &[
+            started("1", ToolKind::Execute, "$ make"),
+            progress("1", "one\n", 4),
+            progress("1", "one\ntwo", 7),
+            progress("1", "one\ntwo", 7),
+            finished("1", ToolStatus::Completed, "one\ntwo"),
+        ],
+        "• $ make\none\ntwo\n• $ make … done\n",
+    );
+}
+
+#[test]
+fn output_that_was_not_live_is_shown_at_the_end_and_cut() {
+    let long: String = (1..=25).map(|line| format!("{line}\n")).collect();
+    let shown = screen(
+        Audience::Live { on_terminal: true },
+        &[
+            started("1", ToolKind::Execute, "$ seq 25"),
+            finished("1", ToolStatus::Completed, &long),
+        ],
+    );
+    let shown = anstream::adapter::strip_str(&shown).to_string();
+    assert!(
+        shown.starts_with("• $ seq 25 … done\n  … 5 lines before\n  6\n"),
+        "{shown}"
+    );
+    assert!(shown.ends_with("  25\n"), "{shown}");
+}
+
+#[test]
+fn a_diff_is_in_colour() {
+    let place = Place {
+        path: "/a".into(),
+        real: "/a".into(),
+    };
+    let planned = Event::ToolPlanned {
+        id: "1".into(),
+        plan: Plan::Change {
+            changes: vec![FileChange::new(place, Some("old\n"), Some("new\n"))],
+        },
+        locations: Vec::new(),
+    };
+    let events = [
+        started("1", ToolKind::Edit, "Edit a"),
+        planned,
+        finished("1", ToolStatus::Denied, ""),
+    ];
+    let shown = screen(Audience::Live { on_terminal: true }, &events);
+    assert!(shown.contains("\u{1b}[31m-old"), "{shown:?}");
+    assert!(shown.contains("\u{1b}[32m+new"), "{shown:?}");
+    assert!(shown.contains("• Edit a … "), "{shown:?}");
+}
+
+#[test]
+fn foreign_text_cannot_move_the_cursor_but_a_pipe_gets_it_as_it_is() {
+    let events = [text("a\x1b[2Jb\n")];
+    assert_eq!(screen(Audience::Live { on_terminal: true }, &events), "ab\n");
+    assert_eq!(screen(Audience::Live { on_terminal: false }, &events), "a\x1b[2Jb\n");
+    let title = [started("1", ToolKind::Read, "Read a\x1b[2J\n• Read b … done")];
+    assert_eq!(
+        screen(Audience::Live { on_terminal: true }, &title),
+        "• Read a • Read b … done"
+    );
+}
+
+#[test]
+fn a_transcript_has_the_prompts_and_a_line_a_call() {
+    let prompt = Event::UserMessage {
+        id: "u".into(),
+        content: vec![Content::text("look\nhere")],
+        context: vec![Content::text("hidden")],
+        command: false,
+    };
+    let shown = screen(
+        Audience::Transcript,
+        &[
+            prompt,
+            started("1", ToolKind::Read, "Read a"),
+            finished("1", ToolStatus::Completed, "x"),
+            text("done"),
+            end(),
+        ],
+    );
+    let shown = anstream::adapter::strip_str(&shown).to_string();
+    assert_eq!(shown, "> look\n> here\n• Read a … done\ndone\n");
+}
+
+#[test]
+fn only_what_is_new_of_the_output_counts() {
+    let check = |tail: &str, total: u64, printed: u64, expect: &str| {
+        let progress = Progress {
+            tail: tail.into(),
+            total,
+        };
+        assert_eq!(news(&progress, printed), expect, "{tail:?} {total} {printed}");
+    };
+    check("abc", 3, 0, "abc");
+    check("abc", 3, 2, "c");
+    check("abc", 3, 3, "");
+    check("xyz", 1000, 3, "xyz");
+    check("aü", 3, 2, "");
+    check("abc", 1, 3, "");
+}

@@ -1,0 +1,40 @@
+//! Makes foreign text safe for a terminal: what a model or a command wrote must not move the cursor, rename the window
+//! or hide a line.
+
+use std::borrow::Cow;
+
+/// The text without escape sequences and control characters; line ends and tabs stay.
+pub(super) fn plain(text: &str) -> Cow<'_, str> {
+    if !text.contains(is_harmful) {
+        return Cow::Borrowed(text);
+    }
+    let stripped = anstream::adapter::strip_str(text).to_string();
+    Cow::Owned(stripped.chars().filter(|c| !is_harmful(*c)).collect())
+}
+
+/// Control characters, and those that turn the direction of text around.
+fn is_harmful(c: char) -> bool {
+    (c.is_control() && c != '\n' && c != '\t') || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// The same in one line, for titles.
+pub(super) fn one_line(text: &str) -> String {
+    plain(text).replace(['\n', '\t'], " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_reaches_the_terminal_but_text() {
+        let check = |text: &str, expect: &str| assert_eq!(plain(text), expect, "{text:?}");
+        check("a\tb\nü 漢", "a\tb\nü 漢");
+        check("\x1b[31mred\x1b[0m", "red");
+        check("a\x1b]0;title\x07b", "ab");
+        check("50%\r100%", "50%100%");
+        check("a\x08\x7fb", "ab");
+        check("x\u{202e}y", "xy");
+        assert_eq!(one_line("a\nb"), "a b");
+    }
+}

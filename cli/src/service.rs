@@ -1,0 +1,249 @@
+//! What a provider's name stands for: its entry of the configuration, completed by what is known of well-known names.
+//! Reads no key and opens nothing.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use agent_core::config::{Api, Config, ProviderConfig};
+use url::{Host, Url};
+
+use crate::known::{KNOWN, Known, known};
+use crate::nearest::nearest;
+
+/// What answers for a provider.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Backend {
+    /// A service that speaks OpenAI Chat Completions.
+    OpenAiChat(Remote),
+    /// The built-in model.
+    Offline,
+    /// A file of replies.
+    Script(PathBuf),
+}
+
+/// A service behind a URL.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Remote {
+    /// Where it is.
+    pub(crate) base_url: String,
+    /// It runs on this machine.
+    pub(crate) is_here: bool,
+    /// Its key.
+    pub(crate) key: KeyRule,
+    /// Headers sent with each request.
+    pub(crate) headers: BTreeMap<String, String>,
+    /// Its models take pictures unless the configuration says otherwise.
+    pub(crate) images: bool,
+}
+
+/// Whether a service has a key, and the variable that holds it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum KeyRule {
+    /// It has none.
+    None,
+    /// It is sent where there is one: a server on this machine.
+    Optional(String),
+    /// Nothing works without.
+    Required(String),
+}
+
+/// A provider's name or entry makes no sense.
+#[derive(Debug, PartialEq, thiserror::Error)]
+pub(crate) enum ServiceError {
+    /// Nobody has this name.
+    #[error("there is no provider `{name}`{hint}; `agent setup` adds one")]
+    Unknown {
+        /// The name.
+        name: String,
+        /// A name like it, in words.
+        hint: String,
+    },
+    /// Its entry is incomplete or wrong.
+    #[error("{0}")]
+    Wrong(String),
+}
+
+/// Finds what a provider's name stands for.
+pub(crate) fn resolve(name: &str, config: &Config) -> Result<Backend, ServiceError> {
+    let well_known = known(name);
+    let empty = ProviderConfig::default();
+    let entry = match config.providers.get(name) {
+        Some(entry) => entry,
+        None if well_known.is_some() || name == "offline" => &empty,
+        None => return Err(unknown(name, config)),
+    };
+    let api = match entry.api {
+        Some(api) => api,
+        None if name == "offline" => Api::Offline,
+        None if well_known.is_some() => Api::OpenaiChat,
+        None => {
+            return Err(ServiceError::Wrong(format!(
+                "providers.{name} needs api: write api = \"openai-chat\", as most services speak it"
+            )));
+        }
+    };
+    match api {
+        Api::OpenaiChat => remote(name, entry, well_known).map(Backend::OpenAiChat),
+        Api::Offline => Ok(Backend::Offline),
+        Api::Script => script(name, entry).map(Backend::Script),
+    }
+}
+
+fn unknown(name: &str, config: &Config) -> ServiceError {
+    let names = config.providers.keys().map(String::as_str);
+    let all = names.chain(KNOWN.iter().map(|known| known.name)).chain(["offline"]);
+    ServiceError::Unknown {
+        name: name.to_owned(),
+        hint: nearest(name, all).map_or_else(String::new, |near| format!(": did you mean `{near}`?")),
+    }
+}
+
+fn remote(name: &str, entry: &ProviderConfig, well_known: Option<&'static Known>) -> Result<Remote, ServiceError> {
+    let base_url = match (&entry.base_url, well_known) {
+        (Some(url), _) => url.trim_end_matches('/').to_owned(),
+        (None, Some(known)) => known.base_url.to_owned(),
+        (None, None) => {
+            return Err(ServiceError::Wrong(format!(
+                "providers.{name} needs base_url: write base_url = \"https://…/v1\""
+            )));
+        }
+    };
+    let is_here = is_loopback(name, &base_url)?;
+    let variable = entry
+        .api_key_env
+        .clone()
+        .or_else(|| well_known.and_then(|known| known.key_env).map(str::to_owned));
+    for (header, value) in &entry.headers {
+        check_header(name, header, value)?;
+    }
+    Ok(Remote {
+        base_url,
+        is_here,
+        key: match variable {
+            None => KeyRule::None,
+            Some(variable) if is_here => KeyRule::Optional(variable),
+            Some(variable) => KeyRule::Required(variable),
+        },
+        headers: entry.headers.clone(),
+        images: well_known.is_some_and(|known| known.images),
+    })
+}
+
+fn script(name: &str, entry: &ProviderConfig) -> Result<PathBuf, ServiceError> {
+    match entry.base_url.as_deref().map(PathBuf::from) {
+        // A relative path would let a workspace choose what the model says.
+        Some(path) if path.is_absolute() => Ok(path),
+        Some(_) | None => Err(ServiceError::Wrong(format!(
+            "providers.{name}.base_url must be the absolute path of the script"
+        ))),
+    }
+}
+
+/// Whether a service is on this machine.
+fn is_loopback(name: &str, base_url: &str) -> Result<bool, ServiceError> {
+    let wrong = |why: &str| {
+        ServiceError::Wrong(format!(
+            "providers.{name}.base_url `{base_url}` {why}: write it like https://api.example.com/v1"
+        ))
+    };
+    let url = Url::parse(base_url).map_err(|error| wrong(&format!("is no URL ({error})")))?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(wrong("begins with neither http:// nor https://"));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(ServiceError::Wrong(format!(
+            "providers.{name}.base_url holds a name or a password: give a key by api_key_env instead"
+        )));
+    }
+    match url.host() {
+        Some(Host::Domain(domain)) => Ok(domain == "localhost" || domain.ends_with(".localhost")),
+        Some(Host::Ipv4(address)) => Ok(address.is_loopback()),
+        Some(Host::Ipv6(address)) => Ok(address.is_loopback()),
+        None => Err(wrong("names no host")),
+    }
+}
+
+/// The message never shows the value: it may be a key.
+fn check_header(provider: &str, header: &str, value: &str) -> Result<(), ServiceError> {
+    let in_name = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    if header.is_empty() || !header.bytes().all(in_name) {
+        return Err(ServiceError::Wrong(format!(
+            "providers.{provider}.headers: `{header}` is no header's name"
+        )));
+    }
+    if value.chars().any(char::is_control) {
+        return Err(ServiceError::Wrong(format!(
+            "providers.{provider}.headers: the value of `{header}` holds a line break or another control character"
+        )));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    fn config(name: &str, entry: ProviderConfig) -> Config {
+        Config {
+            providers: BTreeMap::from([(name.to_owned(), entry)]),
+            ..Config::default()
+        }
+    }
+
+    fn key(backend: &Backend) -> &KeyRule {
+        match backend {
+            Backend::OpenAiChat(remote) => &remote.key,
+            Backend::Offline | Backend::Script(_) => &KeyRule::None,
+        }
+    }
+
+    #[test]
+    fn well_known_names_need_no_entry() {
+        for known in &KNOWN {
+            let backend = resolve(known.name, &Config::default()).unwrap();
+            let expect = known
+                .key_env
+                .map_or(KeyRule::None, |variable| KeyRule::Required(variable.into()));
+            assert_eq!(key(&backend), &expect, "{}", known.name);
+        }
+        assert_eq!(resolve("offline", &Config::default()), Ok(Backend::Offline));
+    }
+
+    #[test]
+    fn an_unknown_name_is_told_with_the_nearest() {
+        let error = resolve("opnai", &Config::default()).unwrap_err().to_string();
+        assert!(error.contains("did you mean `openai`?"), "{error}");
+    }
+
+    #[test]
+    fn a_key_is_optional_on_this_machine_only() {
+        let check = |base_url: &str, expect: KeyRule| {
+            let entry = ProviderConfig {
+                api: Some(Api::OpenaiChat),
+                base_url: Some(base_url.to_owned()),
+                api_key_env: Some("K".into()),
+                ..ProviderConfig::default()
+            };
+            let backend = resolve("mine", &config("mine", entry)).unwrap();
+            assert_eq!(key(&backend), &expect, "{base_url}");
+        };
+        check("http://127.0.0.1:8080/v1", KeyRule::Optional("K".into()));
+        check("http://127.9.9.9/v1", KeyRule::Optional("K".into()));
+        check("http://localhost:1/v1/", KeyRule::Optional("K".into()));
+        check("http://[::1]:1/v1", KeyRule::Optional("K".into()));
+        check("https://localhost.example.com/v1", KeyRule::Required("K".into()));
+        check("http://10.0.0.2/v1", KeyRule::Required("K".into()));
+    }
+
+    #[test]
+    fn a_url_with_a_password_is_refused_without_showing_it() {
+        let entry = ProviderConfig {
+            base_url: Some("https://me:hunter2@api.openai.com/v1".into()),
+            ..ProviderConfig::default()
+        };
+        let error = resolve("openai", &config("openai", entry)).unwrap_err().to_string();
+        assert!(error.contains("api_key_env") && !error.contains("hunter2"), "{error}");
+    }
+}

@@ -1,0 +1,276 @@
+//! What the user has set up, as the core asks for it: the configuration, keys and models, read anew at each call, so
+//! that a running server sees what `agent setup` wrote.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use agent_core::config::{Config, ModelConfig};
+use agent_core::provider::{ModelInfo, ModelRef, Origin, Provider};
+use agent_core::setup::{Setup, SetupError};
+use secrecy::SecretString;
+
+use crate::config;
+use crate::credentials::{Credentials, Environment};
+use crate::paths::Paths;
+use crate::service::{self, Backend, KeyRule, Remote, ServiceError};
+use crate::wiring::{self, Http, Service};
+
+/// What this user has set up. Holds no key and no open model.
+pub(crate) struct UserSetup {
+    /// The user's files; without a home there are none.
+    paths: Option<Paths>,
+    environment: Environment,
+    http: Http,
+}
+
+impl UserSetup {
+    /// Reads nothing yet.
+    pub(crate) fn new(paths: Option<Paths>, environment: Environment) -> Self {
+        Self {
+            paths,
+            environment,
+            http: Http::new(),
+        }
+    }
+
+    /// The edge to the network.
+    pub(crate) fn http(&self) -> &Http {
+        &self.http
+    }
+
+    /// The keys as they are now.
+    pub(crate) fn credentials(&self) -> Credentials {
+        let file = self.paths.as_ref().map(Paths::env_file);
+        Credentials::read(self.environment.clone(), file.as_deref())
+    }
+
+    /// A service ready to be asked.
+    ///
+    /// # Errors
+    /// [`SetupError::NoCredentials`] without a key it can't do without.
+    pub(crate) fn service(&self, name: &str, remote: Remote) -> Result<Service, SetupError> {
+        let credentials = self.credentials();
+        for warning in &credentials.warnings {
+            tracing::warn!("{warning}");
+        }
+        Ok(Service {
+            name: name.to_owned(),
+            key: key(&credentials, name, &remote.key)?,
+            base_url: remote.base_url,
+            headers: remote.headers,
+        })
+    }
+}
+
+/// The key that a rule asks for.
+fn key(credentials: &Credentials, name: &str, rule: &KeyRule) -> Result<Option<SecretString>, SetupError> {
+    let (variable, required) = match rule {
+        KeyRule::None => return Ok(None),
+        KeyRule::Optional(variable) => (variable, false),
+        KeyRule::Required(variable) => (variable, true),
+    };
+    match credentials.key(variable) {
+        None if required => Err(SetupError::NoCredentials {
+            provider: name.to_owned(),
+            message: format!("there is no key for {name}: run `agent setup`, or set {variable} in the environment"),
+        }),
+        found => Ok(found.map(|key| key.secret)),
+    }
+}
+
+impl Setup for UserSetup {
+    fn config(&self) -> Result<Config, SetupError> {
+        match &self.paths {
+            Some(paths) => config::read(&paths.config_file()).map_err(|error| SetupError::Config(error.to_string())),
+            None => Ok(Config::default()),
+        }
+    }
+
+    fn provider(&self, config: &Config, model: &ModelRef) -> Result<Arc<dyn Provider>, SetupError> {
+        match service::resolve(&model.provider, config).map_err(|error| refuse(error, model))? {
+            Backend::Offline if model.model == "offline" => Ok(wiring::offline()),
+            Backend::Offline => Err(SetupError::UnknownModel(format!(
+                "there is no model `{model}`: the built-in one is {}/offline",
+                model.provider
+            ))),
+            Backend::Script(path) => wiring::script(&path, model.clone()).map_err(SetupError::Config),
+            Backend::OpenAiChat(remote) => {
+                let info = info(config, model, &remote);
+                let service = self.service(&model.provider, remote)?;
+                let handle = self.http.handle().map_err(SetupError::Config)?;
+                wiring::openai_chat(service, info, handle).map_err(SetupError::Config)
+            }
+        }
+    }
+
+    fn models(&self, config: &Config) -> Vec<ModelRef> {
+        let credentials = self.credentials();
+        let configured = config.providers.iter().flat_map(|(provider, entry)| {
+            entry.models.iter().map(|model| ModelRef {
+                provider: provider.clone(),
+                model: model.id.clone(),
+            })
+        });
+        let all = std::iter::once(config.model.clone())
+            .chain(configured)
+            .chain([ModelRef::offline()]);
+        let mut seen = BTreeSet::new();
+        all.filter(|model| seen.insert(model.to_string()))
+            .filter(|model| is_usable(&credentials, config, model))
+            .collect()
+    }
+}
+
+fn refuse(error: ServiceError, model: &ModelRef) -> SetupError {
+    match error {
+        ServiceError::Unknown { .. } => SetupError::UnknownModel(format!("can't use the model {model}: {error}")),
+        ServiceError::Wrong(_) => SetupError::Config(format!("can't use the model {model}: {error}")),
+    }
+}
+
+/// Whether a model can be opened, as far as that can be told without the network.
+fn is_usable(credentials: &Credentials, config: &Config, model: &ModelRef) -> bool {
+    match service::resolve(&model.provider, config) {
+        Ok(Backend::Offline) => model.model == "offline",
+        Ok(Backend::Script(path)) => path.is_file(),
+        Ok(Backend::OpenAiChat(remote)) => key(credentials, &model.provider, &remote.key).is_ok(),
+        Err(_) => false,
+    }
+}
+
+/// What is known of a model: what the user says of it, or what holds for its service.
+fn info(config: &Config, model: &ModelRef, remote: &Remote) -> ModelInfo {
+    let said: Option<&ModelConfig> = config
+        .providers
+        .get(&model.provider)
+        .and_then(|entry| entry.models.iter().find(|said| said.id == model.model));
+    ModelInfo {
+        name: model.clone(),
+        origin: Origin {
+            api: agent_core::config::Api::OpenaiChat.name().to_owned(),
+            base_url: remote.base_url.clone(),
+            model: model.model.clone(),
+        },
+        context_window: said.and_then(|said| said.context_window),
+        max_output: said.and_then(|said| said.max_output),
+        images: said.map_or(remote.images, |said| said.images),
+        tools: said.is_none_or(|said| said.tools),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use std::path::Path;
+
+    use super::*;
+
+    fn setup(variables: &'static [(&'static str, &'static str)]) -> UserSetup {
+        UserSetup::new(None, Environment::of(variables))
+    }
+
+    fn parsed(text: &str) -> Config {
+        config::parse(text, Path::new("/c.toml")).unwrap()
+    }
+
+    #[test]
+    fn only_usable_models_are_offered_each_once_the_default_first() {
+        let text = r#"
+            model = "local/a"
+            [providers.local]
+            api = "openai-chat"
+            base_url = "http://127.0.0.1:8080/v1"
+            models = [{ id = "b" }, { id = "a" }]
+            [providers.openai]
+            models = [{ id = "gpt-5" }]
+            [providers.far]
+            api = "openai-chat"
+            base_url = "https://far.example/v1"
+            api_key_env = "FAR_KEY"
+            models = [{ id = "x" }]
+        "#;
+        let check = |variables: &'static [(&'static str, &'static str)], expect: &[&str]| {
+            let models = setup(variables).models(&parsed(text));
+            let names: Vec<String> = models.iter().map(ToString::to_string).collect();
+            assert_eq!(names, expect, "{variables:?}");
+        };
+        check(&[], &["local/a", "local/b", "offline/offline"]);
+        check(
+            &[("OPENAI_API_KEY", "k")],
+            &["local/a", "local/b", "openai/gpt-5", "offline/offline"],
+        );
+        check(&[("FAR_KEY", "k")], &["local/a", "far/x", "local/b", "offline/offline"]);
+    }
+
+    #[test]
+    fn a_default_model_without_its_key_is_not_offered() {
+        let models = setup(&[]).models(&parsed("model = \"openai/gpt-5\""));
+        assert_eq!(models, [ModelRef::offline()]);
+        let models = setup(&[("OPENAI_API_KEY", "k")]).models(&parsed("model = \"openai/gpt-5\""));
+        assert_eq!(models[0].to_string(), "openai/gpt-5");
+    }
+
+    #[test]
+    fn a_missing_key_names_the_variable_and_the_way_out() {
+        let config = Config::default();
+        let error = setup(&[]).provider(&config, &"openai/gpt-5".parse().unwrap()).err();
+        let Some(SetupError::NoCredentials { provider, message }) = error else {
+            panic!("{error:?}");
+        };
+        assert_eq!(provider, "openai");
+        assert!(
+            message.contains("OPENAI_API_KEY") && message.contains("agent setup"),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn a_model_of_nobody_is_unknown() {
+        for model in ["opnai/gpt-5", "offline/other"] {
+            let error = setup(&[]).provider(&Config::default(), &model.parse().unwrap()).err();
+            assert!(matches!(error, Some(SetupError::UnknownModel(_))), "{model}: {error:?}");
+        }
+    }
+
+    #[test]
+    fn a_broken_configuration_is_an_error_of_its_own_kind() {
+        let home = tempfile::tempdir().unwrap();
+        std::fs::write(home.path().join("config.toml"), "modle = 1").unwrap();
+        let paths = Paths {
+            config: home.path().into(),
+            state: home.path().into(),
+        };
+        let setup = UserSetup::new(Some(paths), Environment::of(&[]));
+        let Err(SetupError::Config(message)) = setup.config() else {
+            panic!("it was accepted");
+        };
+        assert!(message.contains("did you mean `model`?"), "{message}");
+    }
+
+    #[test]
+    fn a_key_stored_while_running_is_seen() {
+        let home = tempfile::tempdir().unwrap();
+        let paths = Paths {
+            config: home.path().into(),
+            state: home.path().into(),
+        };
+        let setup = UserSetup::new(Some(paths.clone()), Environment::of(&[]));
+        let config = parsed("model = \"openai/gpt-5\"");
+        assert_eq!(setup.models(&config).len(), 1);
+        crate::paths::write_private(&paths.env_file(), "OPENAI_API_KEY=k\n").unwrap();
+        assert_eq!(setup.models(&config).len(), 2);
+    }
+
+    #[test]
+    fn what_the_user_says_of_a_model_counts() {
+        let config = parsed("[providers.openai]\nmodels = [{ id = \"a\", images = false, context_window = 9 }]");
+        let Ok(Backend::OpenAiChat(remote)) = service::resolve("openai", &config) else {
+            panic!("openai is no service");
+        };
+        let said = info(&config, &"openai/a".parse().unwrap(), &remote);
+        assert_eq!((said.images, said.context_window), (false, Some(9)));
+        let other = info(&config, &"openai/b".parse().unwrap(), &remote);
+        assert_eq!((other.images, other.context_window), (true, None));
+    }
+}

@@ -1,0 +1,141 @@
+//! Where the crates meet: opens the store, makes models and workspaces, starts the runtime. No decision is made here.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use agent_core::cancel::Cancel;
+use agent_core::outward::Parcel;
+use agent_core::provider::{ModelInfo, ModelRef, Provider, ProviderError};
+use agent_core::runtime::{Parts, Preferences, Runtime};
+use crossbeam_channel::Receiver;
+use parking_lot::Mutex;
+use tokio::runtime::Handle;
+
+use crate::paths::{self, NoHome, Paths};
+use crate::setup_port::UserSetup;
+use crate::standin;
+pub(crate) use crate::standin::{Service, Store, StoreError};
+
+/// A runtime at work, and what was needed to start it.
+pub(crate) struct Wired {
+    /// The runtime.
+    pub(crate) runtime: Runtime,
+    /// What leaves it.
+    pub(crate) inlet: Receiver<Parcel>,
+    /// The store it writes to.
+    pub(crate) store: Store,
+}
+
+/// Opens the store and starts a runtime over it.
+pub(crate) fn start(
+    paths: Result<&Paths, NoHome>,
+    setup: Arc<UserSetup>,
+    source: &'static str,
+    preferences: Preferences,
+) -> anyhow::Result<Wired> {
+    let store = open_store(paths);
+    let forbidden = paths.map(Paths::forbidden).unwrap_or_default();
+    let rules = paths.ok().map(Paths::rules_file);
+    let parts = Parts {
+        store: store.clone().into_core()?,
+        setup,
+        workspaces: Arc::new(standin::LocalWorkspaces::new(forbidden.clone(), rules)),
+        source,
+        preferences,
+        forbidden,
+    };
+    let (runtime, inlet) = Runtime::start(parts);
+    Ok(Wired { runtime, inlet, store })
+}
+
+/// Opens the store; where that can't be, one in memory that tells the reason.
+fn open_store(paths: Result<&Paths, NoHome>) -> Store {
+    match paths.map_err(anyhow::Error::from).and_then(stored) {
+        Ok(store) => store,
+        Err(error) => Store::memory_because(format!("{error:#}; this process's sessions will not be kept")),
+    }
+}
+
+/// Opens the store on disk.
+pub(crate) fn stored(paths: &Paths) -> anyhow::Result<Store> {
+    paths::private_folder(&paths.state)?;
+    Ok(Store::open(&paths.state)?)
+}
+
+/// The built-in model.
+pub(crate) fn offline() -> Arc<dyn Provider> {
+    Arc::new(standin::Offline::new())
+}
+
+/// A model that plays a file of replies; an error is a sentence.
+pub(crate) fn script(path: &Path, model: ModelRef) -> Result<Arc<dyn Provider>, String> {
+    match standin::Script::open(path, model) {
+        Ok(script) => Ok(Arc::new(script)),
+        Err(error) => Err(format!("can't play the script {}: {error}", path.display())),
+    }
+}
+
+/// A model behind a service; an error is a sentence.
+pub(crate) fn openai_chat(service: Service, info: ModelInfo, handle: Handle) -> Result<Arc<dyn Provider>, String> {
+    let name = info.name.clone();
+    match standin::OpenAiChat::new(service, info, handle) {
+        Ok(model) => Ok(Arc::new(model)),
+        Err(error) => Err(format!("can't set up the model {name}: {error}")),
+    }
+}
+
+/// Asks a service for its models.
+pub(crate) fn list_models(service: &Service, handle: &Handle) -> Result<Vec<String>, ProviderError> {
+    standin::list_models(service, handle)
+}
+
+/// Serves an editor on stdin and stdout until it is gone or `stop` is set.
+pub(crate) fn serve(runtime: Runtime, inlet: Receiver<Parcel>, provider: String, stop: Cancel) -> anyhow::Result<()> {
+    let settings = standin::Settings {
+        name: "talaria".to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        provider,
+        setup_args: vec!["--setup".to_owned()],
+    };
+    standin::serve(runtime, inlet, settings, std::io::stdin(), std::io::stdout(), stop)?;
+    Ok(())
+}
+
+/// The one async runtime behind all model services; begins with the first of them, so that a server that isn't asked
+/// for a model starts without it.
+pub(crate) struct Http(Mutex<Option<tokio::runtime::Runtime>>);
+
+impl Http {
+    /// Starts nothing yet.
+    pub(crate) fn new() -> Self {
+        Self(Mutex::new(None))
+    }
+
+    /// The runtime's handle; an error is a sentence.
+    pub(crate) fn handle(&self) -> Result<Handle, String> {
+        let mut slot = self.0.lock();
+        if let Some(runtime) = &*slot {
+            return Ok(runtime.handle().clone());
+        }
+        // An error means that a provider is installed already, which is all that is wanted.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .thread_name("http")
+            .enable_all()
+            .build()
+            .map_err(|error| format!("can't start the threads that speak to model services: {error}"))?;
+        let handle = runtime.handle().clone();
+        *slot = Some(runtime);
+        Ok(handle)
+    }
+}
+
+impl Drop for Http {
+    fn drop(&mut self) {
+        // A name lookup that hangs must not hold up the end of the process.
+        if let Some(runtime) = self.0.get_mut().take() {
+            runtime.shutdown_background();
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! Tool calls out of their pieces. A piece belongs to a call by its id, else by its index, else by its order; services
+//! leave out or repeat each of the three.
+
+use std::collections::{BTreeMap, HashSet};
+
+use agent_core::event::CallInput;
+use agent_core::provider::Call;
+use serde_json::{Map, Value};
+
+use crate::chunk::{CallPiece, object};
+
+/// The calls of one reply so far, in the order of their first pieces.
+#[derive(Default)]
+pub(crate) struct Calls(Vec<OpenCall>);
+
+#[derive(Default)]
+struct OpenCall {
+    id: Option<String>,
+    index: Option<u64>,
+    name: String,
+    arguments: String,
+    extra_content: Option<Value>,
+}
+
+/// The finished calls, and by call what must go back with it unchanged.
+pub(crate) struct Finished {
+    pub calls: Vec<Call>,
+    pub extras: BTreeMap<String, Value>,
+}
+
+/// A call that nobody can run.
+#[derive(Debug, PartialEq, thiserror::Error)]
+#[error("sent a call without a tool's name")]
+pub(crate) struct Nameless;
+
+impl Calls {
+    /// Whether nothing was called.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Adds a piece to its call, or begins a new one with it.
+    pub(crate) fn add(&mut self, piece: CallPiece) {
+        let position = self.position(&piece).unwrap_or_else(|| {
+            self.0.push(OpenCall::default());
+            self.0.len() - 1
+        });
+        self.0[position].extend(piece);
+    }
+
+    fn position(&self, piece: &CallPiece) -> Option<usize> {
+        let id = piece.id.as_deref().filter(|id| !id.is_empty());
+        let found = match (id, piece.index) {
+            (Some(id), Some(index)) => self.0.iter().rposition(|call| {
+                call.id.as_deref().is_none_or(|given| given == id) && call.index.is_none_or(|given| given == index)
+            }),
+            (Some(id), None) => self
+                .0
+                .iter()
+                .rposition(|call| call.id.as_deref().is_none_or(|given| given == id)),
+            (None, Some(index)) => self
+                .0
+                .iter()
+                .rposition(|call| call.index.is_none_or(|given| given == index)),
+            (None, None) => self.0.len().checked_sub(1),
+        }?;
+        (!self.0[found].is_followed_by(piece)).then_some(found)
+    }
+
+    /// Ends them. With `cut` the service stopped within the reply, so that the last call may have lost its end.
+    pub(crate) fn finish(self, cut: bool) -> Result<Finished, Nameless> {
+        let last = self.0.len().saturating_sub(1);
+        let mut finished = Finished {
+            calls: Vec::new(),
+            extras: BTreeMap::new(),
+        };
+        let mut taken = HashSet::new();
+        for (position, call) in self.0.into_iter().enumerate() {
+            if call.name.is_empty() {
+                return Err(Nameless);
+            }
+            let id = call
+                .id
+                .filter(|id| taken.insert(id.clone()))
+                .unwrap_or_else(|| new_id(position));
+            if let Some(extra) = call.extra_content {
+                finished.extras.insert(id.clone(), extra);
+            }
+            let name = call.name;
+            let input = input(call.arguments, cut && position == last);
+            finished.calls.push(Call { id, name, input });
+        }
+        Ok(finished)
+    }
+}
+
+impl OpenCall {
+    fn extend(&mut self, piece: CallPiece) {
+        let arguments = piece.function.arguments();
+        self.arguments.push_str(&arguments);
+        if self.name.is_empty() {
+            self.name = piece.function.name.unwrap_or_default();
+        }
+        self.id = self.id.take().or(piece.id.filter(|id| !id.is_empty()));
+        self.index = self.index.or(piece.index);
+        self.extra_content = piece.extra_content.or(self.extra_content.take());
+    }
+
+    /// Whether a piece that seems to belong here begins a call of its own: it says a name once more, and either
+    /// another one or with arguments that no longer fit in.
+    fn is_followed_by(&self, piece: &CallPiece) -> bool {
+        let name = piece.function.name.as_deref().unwrap_or_default();
+        if name.is_empty() || self.name.is_empty() {
+            return false;
+        }
+        name != self.name || (!piece.function.arguments().is_empty() && self.is_whole())
+    }
+
+    fn is_whole(&self) -> bool {
+        // The look at the last byte saves parsing the text again with each piece of it.
+        self.arguments.trim_end().ends_with('}') && object(&self.arguments).is_some()
+    }
+}
+
+fn input(arguments: String, cut: bool) -> CallInput {
+    if arguments.trim().is_empty() && !cut {
+        return CallInput::Json(Value::Object(Map::new()));
+    }
+    match serde_json::from_str(&arguments) {
+        Ok(value) => CallInput::Json(value),
+        Err(_) => CallInput::Malformed(arguments),
+    }
+}
+
+/// An id that no other call of the session has.
+fn new_id(position: usize) -> String {
+    format!("call_{position}_{:016x}", fastrand::u64(..))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use serde_json::json;
+
+    use super::*;
+
+    /// Pieces are `[id, index, name, arguments]`; expected calls are `name arguments`, with the id where it was given.
+    fn check(pieces: &[Value], cut: bool, expect: &[(&str, &str, CallInput)]) {
+        let mut calls = Calls::default();
+        for piece in pieces {
+            let function = json!({"name": piece[2], "arguments": piece[3]});
+            let piece = json!({"id": piece[0], "index": piece[1], "function": function});
+            calls.add(serde_json::from_value(piece).unwrap());
+        }
+        let calls = calls.finish(cut).unwrap().calls;
+        assert_eq!(calls.len(), expect.len(), "{calls:?}");
+        for (call, (id, name, input)) in calls.iter().zip(expect) {
+            assert!(
+                call.id == *id || *id == "new" && call.id.starts_with("call_"),
+                "{call:?}"
+            );
+            assert_eq!((call.name.as_str(), &call.input), (*name, input));
+        }
+    }
+
+    fn p(number: u64) -> CallInput {
+        CallInput::Json(json!({"p": number}))
+    }
+
+    #[test]
+    fn calls_without_id_and_index_are_told_apart_by_their_order() {
+        check(
+            &[
+                json!([null, null, "read", "{\"p\":"]),
+                json!([null, null, null, "1}"]),
+                json!([null, null, "read", "{\"p\":2}"]),
+                json!([null, null, "list", ""]),
+            ],
+            false,
+            &[
+                ("new", "read", p(1)),
+                ("new", "read", p(2)),
+                ("new", "list", CallInput::Json(json!({}))),
+            ],
+        );
+    }
+
+    #[test]
+    fn whole_calls_at_one_index_without_ids_stay_apart() {
+        check(
+            &[
+                json!([null, 0, "read", "{\"p\":1}"]),
+                json!([null, 0, "read", "{\"p\":2}"]),
+            ],
+            false,
+            &[("new", "read", p(1)), ("new", "read", p(2))],
+        );
+    }
+
+    #[test]
+    fn an_id_may_come_late_or_be_empty() {
+        check(
+            &[
+                json!(["", 0, "read", ""]),
+                json!(["a", 0, null, "{\"p\":1}"]),
+                json!(["", 0, "", ""]),
+            ],
+            false,
+            &[("a", "read", p(1))],
+        );
+    }
+
+    #[test]
+    fn a_cut_call_is_never_completed_by_guessing() {
+        let cut = |text: &str| CallInput::Malformed(text.into());
+        check(&[json!(["a", 0, "read", ""])], true, &[("a", "read", cut(""))]);
+        check(&[json!(["a", 0, "read", "{\"p"])], false, &[("a", "read", cut("{\"p"))]);
+    }
+
+    #[test]
+    fn a_call_without_a_name_is_an_error() {
+        let mut calls = Calls::default();
+        calls.add(CallPiece::default());
+        assert_eq!(calls.finish(false).map(|_| ()), Err(Nameless));
+    }
+}

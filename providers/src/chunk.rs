@@ -1,0 +1,134 @@
+//! The pieces of a streamed reply as services send them: every field may be missing or null. What they add up to is
+//! `fold`'s business.
+
+use agent_core::provider::Usage;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+/// One event of the stream, or a whole reply of a service that doesn't stream.
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct Chunk {
+    pub choices: Option<Vec<Choice>>,
+    pub usage: Option<Tokens>,
+    /// What went wrong, after the status had said that all is well: an object or a text.
+    pub error: Option<Value>,
+}
+
+/// One of the answers; there is only one, as nobody asks for more.
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct Choice {
+    pub delta: Option<Piece>,
+    /// The whole message of a service that doesn't stream.
+    pub message: Option<Piece>,
+    pub finish_reason: Option<String>,
+}
+
+/// A piece of a message.
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct Piece {
+    pub content: Option<Value>,
+    pub refusal: Option<String>,
+    pub reasoning_content: Option<String>,
+    pub reasoning: Option<String>,
+    pub reasoning_details: Option<Vec<Value>>,
+    pub tool_calls: Option<Vec<CallPiece>>,
+}
+
+/// A piece of a call.
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct CallPiece {
+    pub id: Option<String>,
+    pub index: Option<u64>,
+    #[serde(default)]
+    pub function: FunctionPiece,
+    /// A provider's own item, such as Gemini's signature of a thought; goes back unchanged.
+    pub extra_content: Option<Value>,
+}
+
+/// A piece of a call's function.
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct FunctionPiece {
+    pub name: Option<String>,
+    /// A text, or an object of services that know no better.
+    pub arguments: Option<Value>,
+}
+
+/// Tokens as services count them.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+pub(crate) struct Tokens {
+    prompt_tokens: Option<u64>,
+    completion_tokens: Option<u64>,
+    prompt_tokens_details: Option<PromptTokens>,
+    completion_tokens_details: Option<CompletionTokens>,
+    prompt_cache_hit_tokens: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+struct PromptTokens {
+    cached_tokens: Option<u64>,
+    cache_write_tokens: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+struct CompletionTokens {
+    reasoning_tokens: Option<u64>,
+}
+
+impl From<Tokens> for Usage {
+    fn from(tokens: Tokens) -> Self {
+        let prompt = tokens.prompt_tokens_details.unwrap_or_default();
+        Self {
+            input: tokens.prompt_tokens,
+            cached_read: prompt.cached_tokens.or(tokens.prompt_cache_hit_tokens),
+            cached_write: prompt.cache_write_tokens,
+            output: tokens.completion_tokens,
+            reasoning: tokens.completion_tokens_details.unwrap_or_default().reasoning_tokens,
+        }
+    }
+}
+
+impl Piece {
+    /// What the piece says: a text, or the text parts of a list.
+    pub(crate) fn text(&self) -> String {
+        match &self.content {
+            Some(Value::String(text)) => text.clone(),
+            Some(Value::Array(parts)) => parts.iter().filter_map(|part| part["text"].as_str()).collect(),
+            Some(Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_)) | None => String::new(),
+        }
+    }
+
+    /// What the piece thinks. Gateways send the same thought in up to three fields; one of them is enough.
+    pub(crate) fn thought(&self) -> String {
+        let told = |field: &Option<String>| field.clone().filter(|text| !text.is_empty());
+        told(&self.reasoning_content)
+            .or_else(|| told(&self.reasoning))
+            .unwrap_or_else(|| {
+                self.reasoning_details
+                    .iter()
+                    .flatten()
+                    .filter_map(detail_text)
+                    .collect()
+            })
+    }
+}
+
+/// The text of a reasoning item, where it isn't encrypted.
+fn detail_text(detail: &Value) -> Option<&str> {
+    detail["text"].as_str().or_else(|| detail["summary"].as_str())
+}
+
+impl FunctionPiece {
+    /// The piece of the arguments' text.
+    pub(crate) fn arguments(&self) -> String {
+        match &self.arguments {
+            None | Some(Value::Null) => String::new(),
+            Some(Value::String(text)) => text.clone(),
+            Some(value @ (Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_))) => value.to_string(),
+        }
+    }
+}
+
+/// A JSON object, or nothing.
+pub(crate) fn object(text: &str) -> Option<Map<String, Value>> {
+    serde_json::from_str(text).ok()
+}

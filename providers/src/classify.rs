@@ -1,0 +1,217 @@
+//! What a service says about its failure, and which class that makes it. Services agree on little: the same status
+//! means several things, so their words come first.
+
+use agent_core::event::ErrorClass;
+use serde_json::Value;
+
+/// A service's own words about a failure.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Said {
+    /// The message for a person; empty if there was none.
+    pub words: String,
+    /// Codes and types, lower case.
+    codes: String,
+    /// The status that an error inside a stream would have had.
+    status: Option<u16>,
+}
+
+impl Said {
+    /// Reads the body of an answer that is no reply. A web page says nothing beyond its status.
+    pub(crate) fn in_body(body: &str) -> Self {
+        match serde_json::from_str::<Value>(body) {
+            Ok(Value::Object(fields)) => Self::in_json(&Value::Object(fields)),
+            Ok(Value::String(words)) => Self::only(&words),
+            _ if body.trim_start().starts_with('<') => Self::default(),
+            _ => Self::only(body),
+        }
+    }
+
+    /// Reads an error in JSON: the error itself, or an object that has it as `error`.
+    pub(crate) fn in_json(body: &Value) -> Self {
+        let error = match &body["error"] {
+            Value::Null => body,
+            error @ (Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) | Value::Object(_)) => {
+                error
+            }
+        };
+        let words = [error, &error["message"], &body["message"], &body["detail"]];
+        let words = words.iter().find_map(|value| value.as_str()).unwrap_or_default();
+        // A gateway's message is often only "Provider returned error"; the provider's own words are in here.
+        let raw = error["metadata"]["raw"].as_str().map(|raw| format!(" ({raw})"));
+        let codes = [&error["code"], &error["type"], &error["status"]];
+        let codes: Vec<&str> = codes.iter().filter_map(|code| code.as_str()).collect();
+        Self {
+            words: one_line(&format!("{words}{}", raw.unwrap_or_default())),
+            codes: codes.join(" ").to_lowercase(),
+            status: status(&error["code"]),
+        }
+    }
+
+    fn only(words: &str) -> Self {
+        Self {
+            words: one_line(words),
+            ..Self::default()
+        }
+    }
+
+    /// The class of the failure; `status` is that of the answer, if it was none of success.
+    pub(crate) fn class(&self, status: Option<u16>) -> ErrorClass {
+        let status = status.or(self.status);
+        self.class_by_words(status).unwrap_or_else(|| class_by_status(status))
+    }
+
+    fn class_by_words(&self, status: Option<u16>) -> Option<ErrorClass> {
+        let said = format!("{} {}", self.codes, self.words.to_lowercase());
+        let says = |signs: &[&str]| signs.iter().any(|sign| said.contains(sign));
+        // Words count only where they can mean it: "tokens" in a rate limit is not the context.
+        let refuses = matches!(status, None | Some(400 | 404 | 413 | 415 | 422 | 500));
+        let rules = [
+            (says(BILLING), ErrorClass::Billing),
+            (refuses && says(CONTEXT_OVERFLOW), ErrorClass::ContextOverflow),
+            (says(OVERLOADED), ErrorClass::Overloaded),
+            (refuses && says(MODEL_NOT_FOUND), ErrorClass::ModelNotFound),
+            (
+                refuses && says(&["model"]) && says(NOT_FOUND),
+                ErrorClass::ModelNotFound,
+            ),
+            (says(CONTENT_POLICY), ErrorClass::ContentPolicy),
+            (refuses && says(&["image"]) && says(REJECTED), ErrorClass::ImageRejected),
+            (status.is_none() && says(RATE_LIMIT), ErrorClass::RateLimit),
+            (status.is_none() && says(AUTH), ErrorClass::Auth),
+        ];
+        rules.into_iter().find_map(|(fits, class)| fits.then_some(class))
+    }
+}
+
+const BILLING: &[&str] = &[
+    "insufficient_quota",
+    "insufficient credit",
+    "insufficient balance",
+    "billing_",
+];
+const CONTEXT_OVERFLOW: &[&str] = &[
+    "context_length_exceeded",
+    "exceed_context_size",
+    "maximum context length",
+    "available context size",
+    "exceed context limit",
+    "exceeds the context",
+    "context window",
+    "prompt is too long",
+    "input is too long",
+    "input token count",
+];
+const OVERLOADED: &[&str] = &["overloaded", "at capacity", "over capacity"];
+const MODEL_NOT_FOUND: &[&str] = &["model_not_found", "not a valid model", "unknown model"];
+const NOT_FOUND: &[&str] = &["not found", "does not exist", "doesn't exist"];
+const CONTENT_POLICY: &[&str] = &[
+    "content_policy",
+    "content_filter",
+    "content management policy",
+    "moderation",
+];
+const REJECTED: &[&str] = &[
+    "support",
+    "invalid",
+    "could not process",
+    "unable to process",
+    "too large",
+];
+const RATE_LIMIT: &[&str] = &["rate limit", "rate_limit", "too many requests"];
+const AUTH: &[&str] = &["api key", "api_key", "unauthorized", "authentication"];
+
+fn class_by_status(status: Option<u16>) -> ErrorClass {
+    match status {
+        Some(401 | 403) => ErrorClass::Auth,
+        Some(402) => ErrorClass::Billing,
+        Some(404) => ErrorClass::ModelNotFound,
+        Some(408) => ErrorClass::Timeout,
+        Some(413) => ErrorClass::PayloadTooLarge,
+        Some(429) => ErrorClass::RateLimit,
+        Some(529) => ErrorClass::Overloaded,
+        None | Some(500..=599) => ErrorClass::Server,
+        Some(_) => ErrorClass::BadRequest,
+    }
+}
+
+/// A status given as a number or as a text.
+fn status(code: &Value) -> Option<u16> {
+    let number = code.as_u64().or_else(|| code.as_str()?.parse().ok())?;
+    u16::try_from(number).ok().filter(|status| (400..600).contains(status))
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(status: impl Into<Option<u16>>, body: &str, expect: ErrorClass) {
+        let status = status.into();
+        assert_eq!(Said::in_body(body).class(status), expect, "{status:?} {body}");
+    }
+
+    #[test]
+    fn the_status_decides_where_the_words_say_nothing() {
+        check(401, "", ErrorClass::Auth);
+        check(402, "", ErrorClass::Billing);
+        check(404, "404 page not found", ErrorClass::ModelNotFound);
+        check(408, "", ErrorClass::Timeout);
+        check(413, "", ErrorClass::PayloadTooLarge);
+        check(422, r#"{"detail": "no"}"#, ErrorClass::BadRequest);
+        check(503, "<html>context window</html>", ErrorClass::Server);
+        check(529, "", ErrorClass::Overloaded);
+    }
+
+    #[test]
+    fn the_words_decide_where_they_say_more_than_the_status() {
+        check(429, r#"{"error":{"code":"insufficient_quota"}}"#, ErrorClass::Billing);
+        check(
+            429,
+            r#"{"error":{"message":"over the context window of your tier"}}"#,
+            ErrorClass::RateLimit,
+        );
+        check(
+            503,
+            r#"{"error":{"message":"The model is overloaded"}}"#,
+            ErrorClass::Overloaded,
+        );
+        check(
+            400,
+            r#"{"error":{"message":"The model `x` does not exist"}}"#,
+            ErrorClass::ModelNotFound,
+        );
+        check(
+            400,
+            r#"{"error":{"code":"content_policy_violation"}}"#,
+            ErrorClass::ContentPolicy,
+        );
+        check(
+            404,
+            r#"{"error":{"message":"No endpoints that support image input"}}"#,
+            ErrorClass::ImageRejected,
+        );
+    }
+
+    #[test]
+    fn an_error_inside_a_stream_has_its_own_status_or_words() {
+        check(None, r#"{"error":{"message":"x","code":529}}"#, ErrorClass::Overloaded);
+        check(None, r#"{"error":{"message":"x","code":"429"}}"#, ErrorClass::RateLimit);
+        check(None, r#"{"error":"Rate limit reached"}"#, ErrorClass::RateLimit);
+        check(None, r#"{"error":{"message":"x"}}"#, ErrorClass::Server);
+    }
+
+    #[test]
+    fn the_words_are_found_wherever_a_service_puts_them() {
+        let words = |body: &str| Said::in_body(body).words;
+        assert_eq!(words(r#"{"error":{"message":"a\n b"}}"#), "a b");
+        assert_eq!(words(r#"{"error":"a"}"#), "a");
+        assert_eq!(words(r#"{"message":"a"}"#), "a");
+        assert_eq!(words(r#"{"detail":"a"}"#), "a");
+        assert_eq!(words(r#"{"error":{"message":"a","metadata":{"raw":"b"}}}"#), "a (b)");
+        assert_eq!(words("a"), "a");
+        assert_eq!(words("<html>a</html>"), "");
+    }
+}

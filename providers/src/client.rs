@@ -1,0 +1,209 @@
+//! HTTP to one service: its address and headers, nobody else's, and bounds on all that comes back. It knows nothing
+//! of what is said.
+
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, LOCATION};
+use reqwest::redirect::Policy;
+use reqwest::{Client, ClientBuilder, RequestBuilder, Response, Url};
+use rustls::crypto::{CryptoProvider, ring};
+use tokio::time::timeout;
+
+use crate::classify::Said;
+use crate::retry_after::retry_after_ms;
+use crate::service::{Service, ServiceError, host, is_loopback};
+use crate::trouble::Trouble;
+
+/// The longest reply, in bytes.
+const LONGEST_REPLY: usize = 64 * 1024 * 1024;
+/// How much of an error's body is read, in bytes.
+const LONGEST_ERROR: usize = 64 * 1024;
+/// How long an error's body is waited for.
+const ERROR_PATIENCE: Duration = Duration::from_secs(5);
+const CONNECT_PATIENCE: Duration = Duration::from_secs(20);
+
+/// The way to one service. Clones share its connections.
+#[derive(Clone)]
+pub(crate) struct Connection {
+    client: Client,
+    base: Url,
+    headers: HeaderMap,
+    stall: Duration,
+}
+
+impl Connection {
+    /// Prepares the way; doesn't touch the network.
+    pub(crate) fn open(service: &Service) -> Result<Self, ServiceError> {
+        let base = service.url()?;
+        let client = client(&base).map_err(|error| ServiceError::NoClient {
+            service: service.name.clone(),
+            why: error.to_string(),
+        })?;
+        Ok(Self {
+            client,
+            base,
+            headers: service.header_map()?,
+            stall: service.stall,
+        })
+    }
+
+    /// The service's host.
+    pub(crate) fn host(&self) -> &str {
+        self.base.host_str().unwrap_or_default()
+    }
+
+    /// Fetches something below the service's address.
+    pub(crate) async fn get(&self, path: &[&str]) -> Result<Body, Trouble> {
+        self.send(self.client.get(self.url(path))).await
+    }
+
+    /// Sends JSON to something below the service's address.
+    pub(crate) async fn post(&self, path: &[&str], json: String) -> Result<Body, Trouble> {
+        let request = self.client.post(self.url(path));
+        let request = request.header(CONTENT_TYPE, "application/json");
+        self.send(request.header(ACCEPT, "text/event-stream").body(json)).await
+    }
+
+    fn url(&self, path: &[&str]) -> Url {
+        let mut url = self.base.clone();
+        if let Ok(mut segments) = url.path_segments_mut() {
+            segments.pop_if_empty().extend(path);
+        }
+        url
+    }
+
+    async fn send(&self, request: RequestBuilder) -> Result<Body, Trouble> {
+        let answer = timeout(self.stall, request.headers(self.headers.clone()).send());
+        let response = answer.await.map_err(|_| Trouble::Stalled(self.stall))??;
+        if response.status().is_redirection() {
+            return Err(Trouble::Redirected {
+                to: self.redirect_target(&response),
+            });
+        }
+        if !response.status().is_success() {
+            return Err(refused(response).await);
+        }
+        Ok(Body {
+            response,
+            stall: self.stall,
+            left: LONGEST_REPLY,
+        })
+    }
+
+    fn redirect_target(&self, response: &Response) -> String {
+        let location = response
+            .headers()
+            .get(LOCATION)
+            .and_then(|location| location.to_str().ok());
+        match location.and_then(|location| self.base.join(location).ok()) {
+            Some(url) => format!("{}://{}{}", url.scheme(), host(&url), url.path()),
+            None => "nowhere".into(),
+        }
+    }
+}
+
+/// The body of an answer, as it comes.
+pub(crate) struct Body {
+    response: Response,
+    stall: Duration,
+    left: usize,
+}
+
+impl Body {
+    /// What the service says the body is, such as `text/event-stream`.
+    pub(crate) fn media_type(&self) -> &str {
+        let value = self.response.headers().get(CONTENT_TYPE);
+        let value = value.and_then(|value| value.to_str().ok()).unwrap_or_default();
+        value.split(';').next().unwrap_or_default().trim()
+    }
+
+    /// The next bytes, none at the end.
+    pub(crate) async fn next(&mut self) -> Result<Option<Vec<u8>>, Trouble> {
+        self.next_within(self.stall).await
+    }
+
+    /// The next bytes, if they come within `patience`.
+    pub(crate) async fn next_within(&mut self, patience: Duration) -> Result<Option<Vec<u8>>, Trouble> {
+        let patience = patience.min(self.stall);
+        let bytes = timeout(patience, self.response.chunk()).await;
+        let Some(bytes) = bytes.map_err(|_| Trouble::Stalled(patience))?? else {
+            return Ok(None);
+        };
+        self.left = self.left.checked_sub(bytes.len()).ok_or_else(too_long)?;
+        Ok(Some(bytes.into()))
+    }
+
+    /// The rest of the body as text.
+    pub(crate) async fn text(mut self) -> Result<String, Trouble> {
+        let mut whole = Vec::new();
+        while let Some(bytes) = self.next().await? {
+            whole.extend(bytes);
+        }
+        String::from_utf8(whole).map_err(|_| Trouble::Broke("sent a reply that is not UTF-8".into()))
+    }
+}
+
+fn too_long() -> Trouble {
+    Trouble::Broke(format!("sent a reply of more than {} MiB", LONGEST_REPLY / 1024 / 1024))
+}
+
+async fn refused(mut response: Response) -> Trouble {
+    let status = response.status();
+    let retry_after_ms = retry_after_ms(response.headers());
+    let name = ["x-request-id", "request-id"]
+        .into_iter()
+        .find(|name| response.headers().contains_key(*name));
+    let request_id = name
+        .and_then(|name| response.headers()[name].to_str().ok())
+        .map(str::to_owned);
+    // The status alone is worth telling, so whatever the body's end is: what came of it will do.
+    let mut body = Vec::new();
+    let reading = async {
+        while let Ok(Some(bytes)) = response.chunk().await {
+            body.extend_from_slice(&bytes[..bytes.len().min(LONGEST_ERROR - body.len())]);
+            if body.len() == LONGEST_ERROR {
+                break;
+            }
+        }
+    };
+    let _ = timeout(ERROR_PATIENCE, reading).await;
+    // The service's people ask for this id; a person who only wants an answer does not.
+    tracing::info!(
+        status = status.as_u16(),
+        request_id,
+        "a model service refused a request"
+    );
+    Trouble::Refused {
+        status,
+        said: Said::in_body(&String::from_utf8_lossy(&body)),
+        retry_after_ms,
+    }
+}
+
+/// One client for this machine, which no proxy may get between, and one for everywhere else. Neither follows a
+/// redirect: it would carry the key to an address that nobody configured, and turn a question into a fetch.
+fn client(base: &Url) -> Result<Client, reqwest::Error> {
+    static HERE: OnceLock<Client> = OnceLock::new();
+    static ELSEWHERE: OnceLock<Client> = OnceLock::new();
+    let builder = Client::builder()
+        .redirect(Policy::none())
+        .connect_timeout(CONNECT_PATIENCE)
+        .referer(false);
+    match is_loopback(base) {
+        true => shared(&HERE, builder.no_proxy()),
+        false => shared(&ELSEWHERE, builder),
+    }
+}
+
+fn shared(cell: &OnceLock<Client>, builder: ClientBuilder) -> Result<Client, reqwest::Error> {
+    if let Some(client) = cell.get() {
+        return Ok(client.clone());
+    }
+    if CryptoProvider::get_default().is_none() {
+        // It fails only if another thread was quicker, which is as good.
+        let _ = ring::default_provider().install_default();
+    }
+    let client = builder.build()?;
+    Ok(cell.get_or_init(|| client).clone())
+}

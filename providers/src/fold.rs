@@ -1,0 +1,135 @@
+//! The pieces of a streamed reply to a whole one. Bytes and events are `client`'s and `sse`'s business.
+
+use std::ops::ControlFlow;
+
+use agent_core::provider::{Delta, Finish, Origin, Reply, Usage};
+use serde_json::Value;
+
+use crate::calls::Calls;
+use crate::chunk::{Choice, Chunk, Piece};
+use crate::classify::Said;
+use crate::kept::Kept;
+use crate::trouble::Trouble;
+
+/// Where the pieces of text go as they come.
+pub(crate) type Sink<'a> = dyn FnMut(Delta) -> ControlFlow<()> + 'a;
+
+/// A reply so far.
+#[derive(Default)]
+pub(crate) struct Fold {
+    calls: Calls,
+    kept: Kept,
+    usage: Usage,
+    /// What the service said last about why it stopped.
+    finish: Option<String>,
+    /// It said so in a field of its own.
+    refused: bool,
+}
+
+impl Fold {
+    /// Adds the data of one event.
+    pub(crate) fn add(&mut self, data: &str, sink: &mut Sink<'_>) -> Result<(), Trouble> {
+        let chunk: Chunk = serde_json::from_str(data)
+            .map_err(|error| Trouble::Broke(format!("sent an event that is no Chat Completions chunk ({error})")))?;
+        self.add_chunk(chunk, sink)
+    }
+
+    /// Adds the whole reply of a service that doesn't stream.
+    pub(crate) fn add_whole(&mut self, body: &str, sink: &mut Sink<'_>) -> Result<(), Trouble> {
+        match serde_json::from_str::<Chunk>(body) {
+            Ok(chunk) if chunk.choices.is_some() => self.add_chunk(chunk, sink),
+            Ok(_) | Err(_) => Err(Trouble::Said(Said::in_body(body))),
+        }
+    }
+
+    fn add_chunk(&mut self, chunk: Chunk, sink: &mut Sink<'_>) -> Result<(), Trouble> {
+        if let Some(error) = chunk.error.filter(|error| !error.is_null()) {
+            return Err(Trouble::Said(Said::in_json(&error)));
+        }
+        if let Some(tokens) = chunk.usage {
+            self.usage = tokens.into();
+        }
+        match chunk.choices.unwrap_or_default().into_iter().next() {
+            Some(choice) => self.add_choice(choice, sink),
+            None => Ok(()),
+        }
+    }
+
+    fn add_choice(&mut self, choice: Choice, sink: &mut Sink<'_>) -> Result<(), Trouble> {
+        if let Some(piece) = choice.delta.or(choice.message) {
+            self.add_piece(piece, sink)?;
+        }
+        self.finish = choice
+            .finish_reason
+            .filter(|reason| !reason.is_empty())
+            .or(self.finish.take());
+        Ok(())
+    }
+
+    fn add_piece(&mut self, piece: Piece, sink: &mut Sink<'_>) -> Result<(), Trouble> {
+        self.kept.add(&piece);
+        let refusal = piece.refusal.clone().unwrap_or_default();
+        self.refused |= !refusal.is_empty();
+        let deltas = [
+            Delta::Thought(piece.thought()),
+            Delta::Text(piece.text()),
+            Delta::Text(refusal),
+        ];
+        for delta in deltas {
+            if !is_empty(&delta) && sink(delta).is_break() {
+                return Err(Trouble::Cancelled);
+            }
+        }
+        for call in piece.tool_calls.into_iter().flatten() {
+            self.calls.add(call);
+        }
+        Ok(())
+    }
+
+    /// Whether the service has said why it stopped. Only counts may still come.
+    pub(crate) fn has_finished(&self) -> bool {
+        self.finish.is_some()
+    }
+
+    /// Ends the reply. Without a finish reason it has lost its end.
+    pub(crate) fn end(mut self, origin: &Origin) -> Result<Reply, Trouble> {
+        let reason = self.finish.ok_or(Trouble::EndedEarly)?;
+        let finish = match finish(&reason)? {
+            Finish::Stop | Finish::ToolCalls if self.refused => Finish::Refusal,
+            Finish::Stop | Finish::ToolCalls if self.calls.is_empty() => Finish::Stop,
+            Finish::Stop | Finish::ToolCalls => Finish::ToolCalls,
+            other @ (Finish::Length | Finish::ContentFilter | Finish::Refusal) => other,
+        };
+        let cut = matches!(finish, Finish::Length | Finish::ContentFilter | Finish::Refusal);
+        let finished = self.calls.finish(cut)?;
+        self.kept.calls = finished.extras;
+        Ok(Reply {
+            calls: finished.calls,
+            finish,
+            usage: self.usage,
+            native: self.kept.into_native(origin),
+        })
+    }
+}
+
+fn is_empty(delta: &Delta) -> bool {
+    match delta {
+        Delta::Text(text) | Delta::Thought(text) => text.is_empty(),
+    }
+}
+
+/// What a service's finish reason means.
+fn finish(reason: &str) -> Result<Finish, Trouble> {
+    match reason {
+        "tool_calls" | "function_call" => Ok(Finish::ToolCalls),
+        "length" | "max_tokens" | "model_length" => Ok(Finish::Length),
+        "content_filter" => Ok(Finish::ContentFilter),
+        "refusal" => Ok(Finish::Refusal),
+        "error" | "abort" | "insufficient_system_resource" => {
+            let words = Value::String(format!("it stopped with the reason {reason}"));
+            Err(Trouble::Said(Said::in_json(&words)))
+        }
+        // `stop`, and the words that servers invent for it (`eos`, `end_turn`, `stop_sequence`).
+        _ => Ok(Finish::Stop),
+    }
+}

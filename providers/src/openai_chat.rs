@@ -1,0 +1,104 @@
+//! OpenAI Chat Completions, and the many servers that speak it: one request, one streamed reply.
+
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use agent_core::cancel::Cancel;
+use agent_core::provider::{Delta, ModelInfo, Provider, ProviderError, Reply, Request};
+use tokio::runtime::Handle;
+
+use crate::client::{Body, Connection};
+use crate::fold::{Fold, Sink};
+use crate::request;
+use crate::service::{Service, ServiceError};
+use crate::sse::SseReader;
+use crate::trouble::Trouble;
+use crate::waiting::wait;
+
+/// How long the token counts are waited for after a finish reason: the reply is complete without them.
+const COUNTS_PATIENCE: Duration = Duration::from_secs(5);
+
+/// A model behind Chat Completions.
+pub struct OpenAiChat {
+    service: Service,
+    model: ModelInfo,
+    connection: Connection,
+    handle: Handle,
+}
+
+impl OpenAiChat {
+    /// Opens a model of a service; doesn't touch the network. `handle` is of the runtime that its connections live
+    /// on, and must not be the one of the calling thread.
+    ///
+    /// # Errors
+    /// When the service can't be used as it is set up.
+    pub fn new(service: Service, model: ModelInfo, handle: Handle) -> Result<Self, ServiceError> {
+        Ok(Self {
+            connection: Connection::open(&service)?,
+            service,
+            model,
+            handle,
+        })
+    }
+
+    async fn ask(&self, json: String, sink: &mut Sink<'_>) -> Result<Reply, Trouble> {
+        let body = self.connection.post(&["chat", "completions"], json).await?;
+        let mut fold = Fold::default();
+        match body.media_type() {
+            "application/json" => fold.add_whole(&body.text().await?, sink)?,
+            "text/html" => return Err(Trouble::Broke("answered with a web page".into())),
+            // Not every server names its stream rightly.
+            _ => read_stream(body, &mut fold, sink).await?,
+        }
+        fold.end(&self.model.origin)
+    }
+}
+
+impl Provider for OpenAiChat {
+    fn model(&self) -> &ModelInfo {
+        &self.model
+    }
+
+    fn complete(
+        &self,
+        request: &Request<'_>,
+        cancel: &Cancel,
+        sink: &mut dyn FnMut(Delta) -> ControlFlow<()>,
+    ) -> Result<Reply, ProviderError> {
+        let json = request::body(request, &self.model, self.connection.host());
+        // A fast stream may never wait, so the switch is looked at with each piece too.
+        let mut sink = |delta| match cancel.is_set() {
+            true => ControlFlow::Break(()),
+            false => sink(delta),
+        };
+        wait(&self.handle, cancel, self.ask(json, &mut sink)).map_err(|trouble| trouble.into_error(&self.service))
+    }
+}
+
+/// Reads events until the service says that it is done, or closes.
+async fn read_stream(mut body: Body, fold: &mut Fold, sink: &mut Sink<'_>) -> Result<(), Trouble> {
+    let mut reader = SseReader::default();
+    while let Some(bytes) = next(&mut body, fold).await? {
+        for data in reader.push(&bytes)? {
+            if data.trim() == "[DONE]" {
+                return Ok(());
+            }
+            fold.add(&data, sink)?;
+        }
+    }
+    // Some servers forget the last blank line. What makes no sense here was cut, and `Fold::end` knows what that means.
+    if let Ok(Some(data)) = reader.end()
+        && serde_json::from_str::<serde::de::IgnoredAny>(&data).is_ok()
+    {
+        fold.add(&data, sink)?;
+    }
+    Ok(())
+}
+
+async fn next(body: &mut Body, fold: &Fold) -> Result<Option<Vec<u8>>, Trouble> {
+    match fold.has_finished() {
+        // However the connection ends now, the reply is complete.
+        true => Ok(body.next_within(COUNTS_PATIENCE).await.unwrap_or(None)),
+        false => body.next().await,
+    }
+}

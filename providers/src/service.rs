@@ -1,0 +1,188 @@
+//! A model service as the user has set it up: where it is, and what opens it. It opens no connection.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use reqwest::Url;
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
+use secrecy::{ExposeSecret, SecretString};
+
+/// Where a service is and what opens it. Its `Debug` shows neither the key nor a header's value.
+#[derive(Clone)]
+pub struct Service {
+    /// Its name in the configuration.
+    pub name: String,
+    /// Its address, to which `/chat/completions` is added.
+    pub base_url: String,
+    /// The key, sent to this address and to no other.
+    pub key: Option<SecretString>,
+    /// Where the key comes from, such as `OPENAI_API_KEY`; for messages only.
+    pub key_env: Option<String>,
+    /// Further headers of each request.
+    pub headers: BTreeMap<String, String>,
+    /// How long nothing may come before the service counts as stalled.
+    pub stall: Duration,
+}
+
+impl Service {
+    /// How long nothing may come, unless someone knows better: a large prompt on a slow machine takes a while.
+    pub const STALL: Duration = Duration::from_secs(120);
+
+    /// A service without a key.
+    pub fn new(name: impl Into<String>, base_url: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            base_url: base_url.into(),
+            key: None,
+            key_env: None,
+            headers: BTreeMap::new(),
+            stall: Self::STALL,
+        }
+    }
+
+    /// Its address, if it is one that a key may be sent to.
+    pub(crate) fn url(&self) -> Result<Url, ServiceError> {
+        let url = Url::parse(&self.base_url).map_err(|source| ServiceError::NotAnAddress {
+            service: self.name.clone(),
+            why: source.to_string(),
+        })?;
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(ServiceError::KeyInAddress {
+                service: self.name.clone(),
+            });
+        }
+        match url.scheme() {
+            "https" => Ok(url),
+            "http" if is_loopback(&url) => Ok(url),
+            scheme => Err(ServiceError::NotSafe {
+                service: self.name.clone(),
+                scheme: scheme.to_owned(),
+                host: host(&url),
+            }),
+        }
+    }
+
+    /// The headers of each request, the key among them.
+    pub(crate) fn header_map(&self) -> Result<HeaderMap, ServiceError> {
+        let mut map = HeaderMap::new();
+        if let Some(key) = &self.key {
+            let value = format!("Bearer {}", key.expose_secret().trim());
+            map.insert(AUTHORIZATION, self.secret_value("authorization", &value)?);
+        }
+        for (name, value) in &self.headers {
+            let header = HeaderName::try_from(name).map_err(|_| self.bad_header(name))?;
+            map.insert(header, self.secret_value(name, value)?);
+        }
+        Ok(map)
+    }
+
+    fn secret_value(&self, name: &str, value: &str) -> Result<HeaderValue, ServiceError> {
+        let mut value = HeaderValue::from_str(value).map_err(|_| self.bad_header(name))?;
+        value.set_sensitive(true);
+        Ok(value)
+    }
+
+    fn bad_header(&self, name: &str) -> ServiceError {
+        ServiceError::BadHeader {
+            service: self.name.clone(),
+            header: name.to_owned(),
+        }
+    }
+
+    /// `text` without anything that opens the service, in case it was echoed.
+    pub(crate) fn masked(&self, text: &str) -> String {
+        // A header as short as `a` is no secret, and masking it would make holes in every sentence.
+        let values = self
+            .headers
+            .values()
+            .map(String::as_str)
+            .filter(|value| value.len() >= 8);
+        let key = self.key.as_ref().map(|key| key.expose_secret().trim());
+        key.filter(|key| !key.is_empty())
+            .into_iter()
+            .chain(values)
+            .fold(text.to_owned(), |text, secret| text.replace(secret, "***"))
+    }
+}
+
+impl fmt::Debug for Service {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Service")
+            .field("name", &self.name)
+            .field("host", &Url::parse(&self.base_url).map(|url| host(&url)).ok())
+            .field("has_key", &self.key.is_some())
+            .field("headers", &self.headers.keys())
+            .field("stall", &self.stall)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why a service can't be used as it is set up.
+#[derive(Debug, thiserror::Error)]
+pub enum ServiceError {
+    /// Its address is none.
+    #[error(
+        "the base_url of provider {service} is not an address ({why}): write one such as https://api.openai.com/v1"
+    )]
+    NotAnAddress {
+        /// The service's name.
+        service: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// Its address holds a user or a password.
+    #[error("the base_url of provider {service} holds a user or password: put the key into api_key_env instead")]
+    KeyInAddress {
+        /// The service's name.
+        service: String,
+    },
+    /// What is sent there could be read on the way.
+    #[error(
+        "provider {service} would be reached over {scheme} at {host}: use https, plain http is for this machine only"
+    )]
+    NotSafe {
+        /// The service's name.
+        service: String,
+        /// The scheme of its address.
+        scheme: String,
+        /// The host of its address.
+        host: String,
+    },
+    /// A header that can't be sent.
+    #[error("the header {header} of provider {service} holds characters that no header can carry: correct it")]
+    BadHeader {
+        /// The service's name.
+        service: String,
+        /// The header's name.
+        header: String,
+    },
+    /// HTTP itself could not be set up.
+    #[error("could not set up HTTP for provider {service} ({why}): `agent doctor` checks the system's certificates")]
+    NoClient {
+        /// The service's name.
+        service: String,
+        /// What failed.
+        why: String,
+    },
+}
+
+/// Whether an address is this machine.
+pub(crate) fn is_loopback(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    match bare.parse::<IpAddr>() {
+        Ok(address) => address.is_loopback(),
+        Err(_) => bare == "localhost" || bare.ends_with(".localhost"),
+    }
+}
+
+/// The host of an address as a person reads it, with its port if it has an unusual one.
+pub(crate) fn host(url: &Url) -> String {
+    let host = url.host_str().unwrap_or_default();
+    match url.port() {
+        Some(port) => format!("{host}:{port}"),
+        None => host.to_owned(),
+    }
+}

@@ -1,0 +1,277 @@
+//! A model server on loopback that says exactly what a test wants, in the pieces that it wants, and remembers what it
+//! was asked. It is no HTTP server: one request a connection, and no opinion about any of them.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+/// What the server answers to one request.
+#[derive(Clone, Debug)]
+pub struct Reply {
+    /// Status line and headers, one a line; empty to answer nothing at all.
+    head: String,
+    body: Vec<u8>,
+    /// Where the body is cut into pieces that arrive apart.
+    offsets: Vec<usize>,
+    /// Neither closes nor goes on after the body.
+    stalls: bool,
+}
+
+impl Reply {
+    /// A stream of events, as it is; the server closes after it.
+    pub fn sse(body: impl Into<Vec<u8>>) -> Self {
+        Self::answer("HTTP/1.1 200 OK\ncontent-type: text/event-stream", body)
+    }
+
+    /// An answer with this status line and these headers, one a line. The length is added where `head` has none,
+    /// unless it is a stream.
+    pub fn answer(head: &str, body: impl Into<Vec<u8>>) -> Self {
+        Self {
+            head: head.trim().to_owned(),
+            body: body.into(),
+            offsets: Vec::new(),
+            stalls: false,
+        }
+    }
+
+    /// No answer: the server takes the request and says nothing.
+    pub fn silence() -> Self {
+        Self::answer("", "").stalling()
+    }
+
+    /// A reply of one text.
+    pub fn text(text: &str) -> Self {
+        Self::message(&json!({ "content": text }), "stop")
+    }
+
+    /// A reply of calls: id, tool, arguments.
+    pub fn calls(calls: &[(&str, &str, Value)]) -> Self {
+        let calls = calls.iter().enumerate().map(|(index, (id, name, arguments))| {
+            let function = json!({"name": name, "arguments": arguments.to_string()});
+            json!({"index": index, "id": id, "type": "function", "function": function})
+        });
+        Self::message(&json!({ "tool_calls": calls.collect::<Vec<_>>() }), "tool_calls")
+    }
+
+    fn message(delta: &Value, finish: &str) -> Self {
+        let chunk = json!({"choices": [{"index": 0, "delta": delta, "finish_reason": finish}]});
+        let usage = json!({"choices": [], "usage": {"prompt_tokens": 10, "completion_tokens": 5}});
+        Self::sse(format!("data: {chunk}\n\ndata: {usage}\n\ndata: [DONE]\n\n"))
+    }
+
+    /// Cuts the body at these offsets.
+    pub fn in_pieces(mut self, offsets: Vec<usize>) -> Self {
+        self.offsets = offsets;
+        self
+    }
+
+    /// Sends one byte at a time.
+    pub fn byte_by_byte(self) -> Self {
+        let offsets = (1..self.body.len()).collect();
+        self.in_pieces(offsets)
+    }
+
+    /// Keeps the connection open after the body, and says nothing more.
+    pub fn stalling(mut self) -> Self {
+        self.stalls = true;
+        self
+    }
+}
+
+/// What the server was asked.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// Method and path, such as `POST /v1/chat/completions`.
+    pub line: String,
+    /// Names in lower case, and values.
+    pub headers: Vec<(String, String)>,
+    /// The body; null if it was no JSON.
+    pub body: Value,
+    /// The body as it came.
+    pub raw: String,
+}
+
+impl Asked {
+    /// A header's value.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let header = self.headers.iter().find(|(header, _)| header == name);
+        header.map(|(_, value)| value.as_str())
+    }
+}
+
+/// A running server; ends when dropped.
+pub struct Mock {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+}
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// What is still to be answered, the next one last.
+    replies: Vec<Reply>,
+    asked: Vec<Asked>,
+    /// Clients that closed before the server had said all.
+    closed: usize,
+    /// All connections, so that the end of the server ends them.
+    connections: Vec<TcpStream>,
+    ended: bool,
+}
+
+impl Mock {
+    /// Starts a server that gives these replies in order, one a request, and a plain failure to all further requests.
+    pub fn serve(mut replies: Vec<Reply>) -> Self {
+        replies.reverse();
+        let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
+        let address = listener.local_addr().expect("a bound listener has an address");
+        let shared = Arc::new(Shared::default());
+        shared.lock().replies = replies;
+        let accepting = Arc::clone(&shared);
+        thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                if accepting.lock().ended {
+                    return;
+                }
+                let shared = Arc::clone(&accepting);
+                thread::spawn(move || shared.converse(stream));
+            }
+        });
+        Self { address, shared }
+    }
+
+    /// What a provider's `base_url` is set to.
+    pub fn base_url(&self) -> String {
+        format!("http://{}/v1", self.address)
+    }
+
+    /// All requests so far.
+    pub fn requests(&self) -> Vec<Asked> {
+        self.shared.lock().asked.clone()
+    }
+
+    /// Waits until so many requests have come; false if they have not within `limit`.
+    pub fn wait_requests(&self, count: usize, limit: Duration) -> bool {
+        self.shared.wait(limit, |state| state.asked.len() >= count)
+    }
+
+    /// Waits until a client has closed before the server had said all; false if none has within `limit`.
+    pub fn wait_closed(&self, limit: Duration) -> bool {
+        self.shared.wait(limit, |state| state.closed > 0)
+    }
+}
+
+impl Drop for Mock {
+    fn drop(&mut self) {
+        let mut state = self.shared.lock();
+        state.ended = true;
+        for connection in &state.connections {
+            let _ = connection.shutdown(Shutdown::Both);
+        }
+        drop(state);
+        // Wakes the accepting thread, which then sees that it is over.
+        let _ = TcpStream::connect(self.address);
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait(&self, limit: Duration, done: impl Fn(&State) -> bool) -> bool {
+        let until = Instant::now() + limit;
+        let mut state = self.lock();
+        while !done(&state) {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            let waited = self.changed.wait_timeout(state, left);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        true
+    }
+
+    /// Reads one request and answers it. An error is the client's leaving.
+    fn converse(&self, stream: TcpStream) {
+        let Ok(asked) = read_request(&stream) else { return };
+        let reply = {
+            let mut state = self.lock();
+            state.asked.push(asked);
+            state.connections.extend(stream.try_clone());
+            let reply = state.replies.pop();
+            reply.unwrap_or_else(|| Reply::answer("HTTP/1.1 500 Internal Server Error", "no reply is left"))
+        };
+        self.changed.notify_all();
+        let written = write_reply(&stream, &reply);
+        // Dropping would not close it: the server's own list has it too.
+        let _ = stream.shutdown(Shutdown::Both);
+        if written.is_err() {
+            self.lock().closed += 1;
+            self.changed.notify_all();
+        }
+    }
+}
+
+fn read_request(stream: &TcpStream) -> io::Result<Asked> {
+    let mut reader = BufReader::new(stream);
+    let mut lines = Vec::new();
+    loop {
+        let mut line = String::new();
+        if reader.read_line(&mut line)? == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        match line.trim_end() {
+            "" => break,
+            line => lines.push(line.to_owned()),
+        }
+    }
+    let headers = lines.iter().skip(1).filter_map(|line| line.split_once(": "));
+    let headers: Vec<_> = headers
+        .map(|(name, value)| (name.to_lowercase(), value.to_owned()))
+        .collect();
+    let length = headers.iter().find(|(name, _)| name == "content-length");
+    let mut body = vec![0; length.and_then(|(_, length)| length.parse().ok()).unwrap_or(0)];
+    reader.read_exact(&mut body)?;
+    Ok(Asked {
+        line: lines[0].trim_end_matches(" HTTP/1.1").to_owned(),
+        headers,
+        body: serde_json::from_slice(&body).unwrap_or_default(),
+        raw: String::from_utf8_lossy(&body).into_owned(),
+    })
+}
+
+fn write_reply(mut stream: &TcpStream, reply: &Reply) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    if !reply.head.is_empty() {
+        let mut head = reply.head.replace('\n', "\r\n");
+        if !head.contains("event-stream") && !head.contains("content-length") {
+            head.push_str(&format!("\r\ncontent-length: {}", reply.body.len()));
+        }
+        stream.write_all(format!("{head}\r\nconnection: close\r\n\r\n").as_bytes())?;
+    }
+    let mut from = 0;
+    for &to in &reply.offsets {
+        stream.write_all(&reply.body[from..to])?;
+        from = to;
+        // Single bytes come apart by themselves often enough; larger pieces need the time.
+        if reply.offsets.len() < 100 {
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+    stream.write_all(&reply.body[from..])?;
+    if reply.stalls {
+        // Nothing more is said to the server either, so a read ends when the client leaves.
+        stream.read_exact(&mut [0])?;
+    }
+    Ok(())
+}

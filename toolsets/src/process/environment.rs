@@ -1,0 +1,86 @@
+//! What a command finds in its environment: the agent's, without keys and without what would change how the shell
+//! reads a command, and with what keeps programs from waiting for a person.
+
+use std::ffi::{OsStr, OsString};
+use std::process::Command;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use agent_core::id::SessionId;
+
+/// Variables that no command may see: the names of keys in the user's configuration. Whatever ends in `_API_KEY` is
+/// hidden without being named.
+#[derive(Clone, Debug, Default)]
+pub struct Hidden(pub Vec<String>);
+
+/// The environment of one session's commands.
+#[derive(Clone, Debug)]
+pub struct Environment {
+    hidden: Hidden,
+    session: SessionId,
+    owner: String,
+}
+
+const OWNER: &str = "TALARIA_OWNER";
+
+/// Programs that could page, ask or colour do not.
+const QUIET: [(&str, &str); 6] = [
+    ("TERM", "dumb"),
+    ("NO_COLOR", "1"),
+    ("PAGER", "cat"),
+    ("GIT_PAGER", "cat"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("GIT_EDITOR", "true"),
+];
+
+/// They make bash run a file first, change its grammar or where `cd` goes, open a window for a password, or say where
+/// our own state is.
+const MISLEADING: [&str; 7] = [
+    "BASH_ENV",
+    "ENV",
+    "SHELLOPTS",
+    "BASHOPTS",
+    "CDPATH",
+    "SSH_ASKPASS",
+    "TALARIA_HOME",
+];
+
+impl Environment {
+    /// The environment of the commands of `session`, without what is hidden.
+    pub fn new(session: SessionId, hidden: Hidden) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        Self {
+            hidden,
+            session,
+            // Two programs may have the same session open; each must find its own processes only.
+            owner: format!("{}-{number}", std::process::id()),
+        }
+    }
+
+    /// Gives `command` this environment.
+    pub fn apply(&self, command: &mut Command) {
+        command.env_clear();
+        command.envs(std::env::vars_os().filter(|(name, _)| !self.hides(name)));
+        command.envs(QUIET);
+        command.env("TALARIA_SESSION", self.session.as_str());
+        command.env(OWNER, &self.owner);
+    }
+
+    /// What each process of this session has in its environment and no other, as `NAME=value`.
+    pub(super) fn mark(&self) -> String {
+        format!("{OWNER}={}", self.owner)
+    }
+
+    fn hides(&self, name: &OsStr) -> bool {
+        let name = name.to_string_lossy();
+        name.to_ascii_uppercase().ends_with("_API_KEY")
+            || name.starts_with("BASH_FUNC_")
+            || MISLEADING.contains(&name.as_ref())
+            || self.hidden.0.iter().any(|hidden| *hidden == name)
+    }
+}
+
+/// The variable that commands are looked for in, for whoever wants the agent's own.
+pub(super) fn own_path() -> OsString {
+    std::env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into())
+}

@@ -1,0 +1,271 @@
+//! What a command printed: all of it is read, its beginning and its end are kept, the middle is counted.
+
+use std::collections::VecDeque;
+
+use crossbeam_channel::{Receiver, Sender, bounded};
+use parking_lot::Mutex;
+
+use super::text::{readable, whole_characters};
+
+/// Bytes kept of the beginning, and as many of the end.
+pub(super) const KEPT: usize = 64 * 1024;
+
+/// The output of a command that runs. One thread writes, others look.
+pub struct Output {
+    kept: Mutex<Kept>,
+    /// The reader sends at each chunk, whoever shows the output receives. One place: "something is new" needs no count.
+    news: (Sender<()>, Receiver<()>),
+}
+
+#[derive(Default)]
+struct Kept {
+    head: Vec<u8>,
+    tail: VecDeque<u8>,
+    total: u64,
+    sealed: bool,
+}
+
+/// A part of the output, from some byte on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Excerpt {
+    /// What comes before the gap.
+    pub head: Vec<u8>,
+    /// How many bytes were not kept.
+    pub left_out: u64,
+    /// What comes after the gap.
+    pub tail: Vec<u8>,
+    /// Bytes of output so far; where the next excerpt begins.
+    pub total: u64,
+}
+
+impl Output {
+    pub(super) fn new() -> Self {
+        Self {
+            kept: Mutex::default(),
+            news: bounded(1),
+        }
+    }
+
+    /// Takes what was read; nothing more once sealed.
+    pub(super) fn push(&self, chunk: &[u8]) {
+        if self.kept.lock().push(chunk) {
+            let _told_already = self.news.0.try_send(());
+        }
+    }
+
+    /// Takes no more: the command is over, whatever its descendants still print.
+    pub(super) fn seal(&self) {
+        self.kept.lock().sealed = true;
+    }
+
+    /// Receives once after something new came.
+    pub fn news(&self) -> &Receiver<()> {
+        &self.news.1
+    }
+
+    /// The output from byte `start` on.
+    pub fn since(&self, start: u64) -> Excerpt {
+        self.kept.lock().since(start)
+    }
+
+    /// Bytes so far, and the readable end of them, at most `limit` bytes long.
+    pub fn tail(&self, limit: usize) -> (u64, String) {
+        let (total, bytes) = {
+            let kept = self.kept.lock();
+            // The kept end is longer than any tail asked for, so there is no gap in it.
+            (kept.total, kept.since(kept.total.saturating_sub(limit as u64)).bytes())
+        };
+        let mut text = readable(&bytes);
+        let excess = text.len().saturating_sub(limit);
+        text.drain(..text.ceil_char_boundary(excess));
+        (total, text)
+    }
+}
+
+impl Kept {
+    fn push(&mut self, chunk: &[u8]) -> bool {
+        if self.sealed {
+            return false;
+        }
+        self.total += chunk.len() as u64;
+        let (first, rest) = chunk.split_at(chunk.len().min(KEPT - self.head.len()));
+        self.head.extend_from_slice(first);
+        self.tail.extend(rest);
+        let excess = self.tail.len().saturating_sub(KEPT);
+        self.tail.drain(..excess);
+        true
+    }
+
+    /// Where the kept end begins.
+    fn gap_end(&self) -> u64 {
+        self.total - self.tail.len() as u64
+    }
+
+    fn since(&self, start: u64) -> Excerpt {
+        let head_end = self.head.len() as u64;
+        let gap_end = self.gap_end();
+        let in_head = usize::try_from(start.min(head_end)).expect("the head is small");
+        let in_tail = usize::try_from(start.min(self.total).saturating_sub(gap_end)).expect("the tail is small");
+        Excerpt {
+            head: self.head[in_head..].to_vec(),
+            left_out: gap_end.saturating_sub(start.max(head_end)),
+            tail: self.tail.iter().skip(in_tail).copied().collect(),
+            total: self.total,
+        }
+    }
+}
+
+impl Excerpt {
+    /// What was kept, without a mark where the gap is.
+    pub fn bytes(mut self) -> Vec<u8> {
+        self.head.append(&mut self.tail);
+        self.head
+    }
+
+    /// Leaves the last character to a later excerpt, if only its first bytes have come.
+    #[must_use]
+    pub fn up_to_whole_character(mut self) -> Self {
+        let last = if self.tail.is_empty() {
+            &mut self.head
+        } else {
+            &mut self.tail
+        };
+        let whole = whole_characters(last);
+        self.total -= (last.len() - whole) as u64;
+        last.truncate(whole);
+        self
+    }
+
+    /// The text as people and models read it, with the count of what was left out in its place.
+    pub fn text(&self) -> String {
+        if self.left_out == 0 {
+            return readable(&[self.head.as_slice(), self.tail.as_slice()].concat());
+        }
+        let head = &self.head[..whole_characters(&self.head)];
+        let begun = self
+            .tail
+            .iter()
+            .take(3)
+            .take_while(|byte| **byte & 0b1100_0000 == 0b1000_0000)
+            .count();
+        let left_out = self.left_out + (self.head.len() - head.len() + begun) as u64;
+        let (head, tail) = (readable(head), readable(&self.tail[begun..]));
+        let gap = if head.is_empty() || head.ends_with('\n') {
+            ""
+        } else {
+            "\n"
+        };
+        format!("{head}{gap}… {} bytes left out …\n{tail}", grouped(left_out))
+    }
+}
+
+/// A number with a comma after every third digit from the right.
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn output(chunks: &[&[u8]]) -> Output {
+        let output = Output::new();
+        chunks.iter().for_each(|chunk| output.push(chunk));
+        output
+    }
+
+    #[test]
+    fn a_character_split_over_reads_survives() {
+        let output = output(&[b"a\xe2\x82", b"\xac!"]);
+        assert_eq!(output.since(0).text(), "a€!");
+    }
+
+    #[test]
+    fn an_excerpt_leaves_a_begun_character_to_the_next() {
+        let output = output(&[b"a\xe2\x82"]);
+        let first = output.since(0).up_to_whole_character();
+        output.push(b"\xac!");
+        assert_eq!((first.text().as_str(), first.total), ("a", 1));
+        assert_eq!(output.since(first.total).text(), "€!");
+    }
+
+    #[test]
+    fn head_and_tail_are_kept_and_the_middle_is_counted() {
+        let middle = vec![b'm'; 300_000];
+        let output = output(&[b"first\n", &middle, b"\nlast"]);
+        let excerpt = output.since(0);
+        assert_eq!(excerpt.left_out, 300_011 - 2 * KEPT as u64);
+        assert_eq!(excerpt.total, 300_011);
+        let text = excerpt.text();
+        assert!(
+            text.starts_with("first\nmmm") && text.ends_with("mmm\nlast"),
+            "both ends are there"
+        );
+        assert!(text.contains("\n… 168,939 bytes left out …\n"), "the middle is counted");
+    }
+
+    #[test]
+    fn a_character_cut_by_the_gap_is_left_out_whole() {
+        let text = "€".repeat(100_000);
+        let output = output(&[text.as_bytes()]);
+        assert!(
+            !output.since(0).text().contains('\u{fffd}'),
+            "no half character is shown"
+        );
+    }
+
+    #[test]
+    fn an_excerpt_may_begin_anywhere() {
+        let bytes: Vec<u8> = (0..300_000_u32).map(|n| b'a' + u8::try_from(n % 26).unwrap()).collect();
+        let output = output(&[&bytes]);
+        for start in [
+            0, 10, 65_535, 65_536, 100_000, 234_463, 234_464, 299_999, 300_000, 400_000,
+        ] {
+            let excerpt = output.since(start);
+            let begin = usize::try_from(start).unwrap();
+            let kept = excerpt.head.len() + excerpt.tail.len();
+            assert_eq!(
+                kept as u64 + excerpt.left_out,
+                300_000_u64.saturating_sub(start),
+                "from {start}"
+            );
+            assert!(
+                excerpt.head.is_empty() || bytes[begin..].starts_with(&excerpt.head),
+                "head from {start}"
+            );
+            assert!(bytes.ends_with(&excerpt.tail), "tail from {start}");
+        }
+    }
+
+    #[test]
+    fn a_tail_is_bounded_and_whole() {
+        let (total, tail) = output(&["ü".repeat(50_000).as_bytes()]).tail(8 * 1024);
+        assert_eq!(total, 100_000);
+        assert!(tail.len() <= 8 * 1024 && tail.len() > 8 * 1024 - 4);
+        let (_, tail) = output(&[&[0xff; 50_000]]).tail(8 * 1024);
+        assert!(tail.len() <= 8 * 1024, "replacements are longer than what they replace");
+    }
+
+    #[test]
+    fn nothing_is_taken_once_sealed() {
+        let output = output(&[b"a"]);
+        output.seal();
+        output.push(b"b");
+        assert_eq!(output.since(0).text(), "a");
+    }
+
+    #[test]
+    fn numbers_are_grouped() {
+        for (number, expect) in [(0, "0"), (999, "999"), (1000, "1,000"), (1_234_567, "1,234,567")] {
+            assert_eq!(grouped(number), expect);
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! A command from its start to its end: the child, what it prints, and how it is stopped.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use agent_core::cancel::Cancel;
+use crossbeam_channel::{Receiver, Sender, after, bounded, never, select};
+use parking_lot::Mutex;
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::io::Errno;
+use rustix::process::{WaitId, WaitIdOptions, waitid};
+
+use super::group::Group;
+use super::output::Output;
+use super::spawner::spawn;
+
+/// After a command's end its pipes are read for this long, since a descendant may hold them for ever.
+const DRAIN: Duration = Duration::from_millis(250);
+/// New output is told at most this often.
+const PACE: Duration = Duration::from_millis(100);
+/// A reader that doesn't read is not waited for longer.
+const WRITE_LIMIT: Duration = Duration::from_secs(2);
+
+/// What a command reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// Nothing.
+    Empty,
+    /// What is written to it by [`Running::write`].
+    Written,
+}
+
+/// How a command ended by itself or by a signal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exit {
+    /// Its exit code; none after a signal.
+    pub code: Option<i32>,
+    /// The signal that killed it.
+    pub signal: Option<i32>,
+}
+
+/// Why a wait for a command is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The command has ended.
+    Exited(Exit),
+    /// It still runs, and the time is up.
+    TimedOut,
+    /// It still runs, and the turn is cancelled.
+    Cancelled,
+}
+
+/// A command that was started. Dropping it kills what still runs of it.
+pub struct Running {
+    group: Group,
+    leader: Arc<Mutex<Leader>>,
+    output: Arc<Output>,
+    stdin: Mutex<Option<ChildStdin>>,
+    /// Closes when the child has ended and its exit is known.
+    exited: Receiver<()>,
+    /// Closes when no process holds the output's pipe any more.
+    silent: Receiver<()>,
+}
+
+struct Leader {
+    child: Child,
+    exit: Option<Exit>,
+    /// Others of its group were alive when it ended. If none were, the group's number may be somebody else's by now.
+    left: bool,
+}
+
+impl Running {
+    /// Starts `command`; its stdout and stderr are heard in the order they come.
+    ///
+    /// # Errors
+    /// What the operating system says about pipes or the start.
+    pub fn start(mut command: Command, input: Input) -> io::Result<Self> {
+        let (printed, writer) = io::pipe()?;
+        command.stdin(match input {
+            Input::Empty => Stdio::null(),
+            Input::Written => Stdio::piped(),
+        });
+        command.stdout(writer.try_clone()?).stderr(writer);
+        let mut child = spawn(command)?;
+        let stdin = child.stdin.take();
+        let group = Group::of(&child);
+        let leader = Arc::new(Mutex::new(Leader {
+            child,
+            exit: None,
+            left: false,
+        }));
+        let output = Arc::new(Output::new());
+        Ok(Self {
+            exited: watch("exit", wait_for(group, Arc::clone(&leader)))?,
+            silent: watch("output", read_all(printed, Arc::clone(&output)))?,
+            group,
+            leader,
+            output,
+            stdin: Mutex::new(stdin),
+        })
+    }
+
+    /// What it has printed.
+    pub fn output(&self) -> &Output {
+        &self.output
+    }
+
+    /// Carries nothing and closes when the command has ended.
+    pub fn exited(&self) -> &Receiver<()> {
+        &self.exited
+    }
+
+    /// How it ended; none while it runs.
+    pub fn exit(&self) -> Option<Exit> {
+        self.leader.lock().exit
+    }
+
+    /// Waits for its end, for `limit` at most, and calls `news` when something was printed: at once at first, then at a
+    /// bounded rate, and a last time for the last state.
+    pub fn follow(&self, limit: Duration, cancel: &Cancel, mut news: impl FnMut()) -> End {
+        let deadline = after(limit);
+        let (mut pause, mut paused) = (never(), false);
+        let quiet = never();
+        let end = loop {
+            let printed = if paused { &quiet } else { self.output.news() };
+            select! {
+                recv(self.exited) -> _ => break self.exit().map_or(End::TimedOut, End::Exited),
+                recv(cancel.closed()) -> _ => break End::Cancelled,
+                recv(deadline) -> _ => break End::TimedOut,
+                recv(printed) -> _ => {
+                    news();
+                    (pause, paused) = (after(PACE), true);
+                }
+                recv(pause) -> _ => (pause, paused) = (never(), false),
+            }
+        };
+        if let End::Exited(_) = end {
+            self.drain();
+        }
+        if self.output.news().try_recv().is_ok() {
+            news();
+        }
+        end
+    }
+
+    /// Takes what is still in the pipe of an ended command, and after that nothing more. The pipe itself is read on:
+    /// a descendant that was left running would die at its next line otherwise.
+    pub fn drain(&self) {
+        select! {
+            recv(self.silent) -> _ => {}
+            recv(after(DRAIN)) -> _ => {}
+        }
+        self.output.seal();
+    }
+
+    /// Ends the command and its group: asks, waits for `grace` at most, then kills. Waits for the exit to be known.
+    pub fn end(&self, grace: Duration) {
+        if let Some(group) = self.group() {
+            group.end(grace);
+        }
+        select! {
+            recv(self.exited) -> _ => {}
+            // A process that the kernel holds can't be killed now; it is not waited for.
+            recv(after(DRAIN)) -> _ => {}
+        }
+        self.drain();
+    }
+
+    /// Writes to the command's input.
+    ///
+    /// # Errors
+    /// `BrokenPipe` when it has ended or reads nothing any more, `TimedOut` when it doesn't take the text in time.
+    pub fn write(&self, text: &str, cancel: &Cancel) -> io::Result<()> {
+        let mut stdin = self.stdin.lock();
+        let stdin = stdin.as_mut().ok_or(ErrorKind::BrokenPipe)?;
+        fcntl_setfl(&*stdin, fcntl_getfl(&*stdin)? | OFlags::NONBLOCK)?;
+        let deadline = Instant::now() + WRITE_LIMIT;
+        let mut rest = text.as_bytes();
+        while !rest.is_empty() {
+            match stdin.write(rest) {
+                Ok(written) => rest = &rest[written..],
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() != ErrorKind::WouldBlock => return Err(error),
+                Err(_) if cancel.is_set() || Instant::now() > deadline => return Err(ErrorKind::TimedOut.into()),
+                Err(_) => thread::sleep(Duration::from_millis(10)),
+            }
+        }
+        Ok(())
+    }
+
+    /// The group, while it is surely the command's: it runs, or has left something running.
+    pub(super) fn group(&self) -> Option<Group> {
+        let leader = self.leader.lock();
+        (leader.exit.is_none() || leader.left)
+            .then_some(self.group)
+            .filter(|group| group.exists())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if self.exit().is_none() {
+            self.group.kill();
+        }
+    }
+}
+
+/// Runs `work` on a thread of its own; what is returned closes when it is done. Nobody joins these threads: they end
+/// with the process they watch, and what they hold is theirs.
+fn watch(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<Receiver<()>> {
+    let (done, closed): (Sender<()>, _) = bounded(0);
+    thread::Builder::new().name(name.into()).spawn(move || {
+        work();
+        drop(done);
+    })?;
+    Ok(closed)
+}
+
+/// Waits for the child without taking its exit, so that its number stays its own until the lock is held.
+fn wait_for(group: Group, leader: Arc<Mutex<Leader>>) -> impl FnOnce() {
+    move || {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        while waitid(WaitId::Pid(group.leader()), options).is_err_and(|error| error == Errno::INTR) {}
+        let mut leader = leader.lock();
+        let status = leader.child.wait().ok();
+        leader.left = group.exists();
+        leader.exit = Some(Exit {
+            code: status.and_then(|status| status.code()),
+            signal: status.and_then(|status| status.signal()),
+        });
+    }
+}
+
+fn read_all(mut printed: io::PipeReader, output: Arc<Output>) -> impl FnOnce() {
+    move || {
+        let mut chunk = vec![0; 64 * 1024];
+        loop {
+            match printed.read(&mut chunk) {
+                Ok(0) => return,
+                Ok(length) => output.push(&chunk[..length]),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(_) => return,
+            }
+        }
+    }
+}

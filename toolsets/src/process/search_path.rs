@@ -1,0 +1,79 @@
+//! Where programs are looked for. An editor started from a desktop has a short PATH; the user's login shell knows the
+//! long one, and is asked for it once.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use crossbeam_channel::after;
+
+use super::environment::{Environment, own_path};
+use super::running::{Input, Running};
+
+/// A login shell that takes longer is not waited for.
+const LIMIT: Duration = Duration::from_secs(2);
+
+/// The agent's PATH, completed by what the user's login shell adds. The first call may take 2 s.
+pub fn search_path(environment: &Environment) -> &'static OsString {
+    static PATH: OnceLock<OsString> = OnceLock::new();
+    PATH.get_or_init(|| {
+        let own = own_path();
+        let login = login_shell().and_then(|shell| login_path(&shell, environment));
+        login.map_or(own.clone(), |login| completed(&own, &login))
+    })
+}
+
+fn login_shell() -> Option<PathBuf> {
+    std::env::var_os("SHELL")
+        .map(PathBuf::from)
+        .filter(|shell| shell.is_absolute())
+}
+
+fn login_path(shell: &Path, environment: &Environment) -> Option<OsString> {
+    let mut command = Command::new(shell);
+    environment.apply(&mut command);
+    // `env` prints the same from every shell, whatever that shell's own syntax is.
+    command.args(["-l", "-c", "/usr/bin/env"]);
+    command.current_dir(std::env::home_dir()?);
+    command.stderr(Stdio::null());
+    let running = Running::start(command, Input::Empty).ok()?;
+    crossbeam_channel::select! {
+        recv(running.exited()) -> _ => running.drain(),
+        recv(after(LIMIT)) -> _ => {}
+    }
+    running.end(Duration::ZERO);
+    let printed = running.output().since(0).bytes();
+    let line = printed
+        .split(|byte| *byte == b'\n')
+        .rfind(|line| line.starts_with(b"PATH=/"))?;
+    Some(OsString::from_vec(line[b"PATH=".len()..].to_vec()))
+}
+
+/// `own` first, so that a PATH set up on purpose keeps its order, then what only `login` has.
+fn completed(own: &OsString, login: &OsString) -> OsString {
+    let mut folders: Vec<PathBuf> = std::env::split_paths(own).collect();
+    for folder in std::env::split_paths(login) {
+        if folder.is_absolute() && !folders.contains(&folder) {
+            folders.push(folder);
+        }
+    }
+    std::env::join_paths(folders).unwrap_or_else(|_| own.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn login_path_is_appended_without_doubles() {
+        let check = |own: &str, login: &str, expect: &str| {
+            assert_eq!(completed(&own.into(), &login.into()), OsString::from(expect));
+        };
+        check("/usr/bin:/bin", "/home/a/bin:/usr/bin", "/usr/bin:/bin:/home/a/bin");
+        check("/usr/bin", "relative:/bin", "/usr/bin:/bin");
+        check("/usr/bin", "", "/usr/bin");
+    }
+}

@@ -1,0 +1,208 @@
+//! The processes of one session: its shell, the commands in the background, and what foreground commands left running.
+//! Dropping it ends them all.
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use agent_core::cancel::Cancel;
+use parking_lot::Mutex;
+
+use super::environment::Environment;
+use super::group::Group;
+use super::output::Excerpt;
+use super::running::{End, Exit, Input, Running};
+use super::search_path::search_path;
+use super::stray;
+
+/// At the session's end all its processes together get this long to end by themselves.
+const LAST_GRACE: Duration = Duration::from_millis(200);
+/// So many background commands may run at once, and so many are remembered.
+const MOST: usize = 32;
+
+/// The processes of one session.
+pub struct Processes {
+    environment: Environment,
+    /// Groups of ended commands in which something still runs. Looked through and shortened at each addition.
+    left: Mutex<Vec<Group>>,
+    background: Mutex<Started>,
+}
+
+#[derive(Default)]
+struct Started {
+    count: u32,
+    commands: Vec<Arc<Background>>,
+}
+
+/// A command in the background.
+pub struct Background {
+    /// The session's name for it: `p1`.
+    pub id: String,
+    /// The text that the shell got.
+    pub command: String,
+    running: Running,
+    /// Bytes of output that were told.
+    told: Mutex<u64>,
+}
+
+/// How far a background command is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It runs.
+    Running,
+    /// It has ended.
+    Ended(Exit),
+}
+
+impl Processes {
+    /// No processes yet, and the environment they will have.
+    pub fn new(environment: Environment) -> Self {
+        Self {
+            environment,
+            left: Mutex::default(),
+            background: Mutex::default(),
+        }
+    }
+
+    /// Where programs are looked for.
+    pub fn search_path(&self) -> &'static OsStr {
+        search_path(&self.environment)
+    }
+
+    /// Starts a command that is waited for.
+    ///
+    /// # Errors
+    /// What the operating system says about the start.
+    pub fn start(&self, command: &str, cwd: &Path) -> io::Result<Running> {
+        Running::start(self.shell(command, cwd), Input::Empty)
+    }
+
+    /// Takes over what an ended command left running. Says whether it left something.
+    pub fn keep_left(&self, running: &Running) -> bool {
+        let mut left = self.left.lock();
+        left.retain(|group| group.exists());
+        let group = running.group();
+        left.extend(group);
+        group.is_some()
+    }
+
+    /// Starts a command that nobody waits for.
+    ///
+    /// # Errors
+    /// What the operating system says about the start; `QuotaExceeded` when too many run already.
+    pub fn start_background(&self, command: &str, cwd: &Path) -> io::Result<Arc<Background>> {
+        let mut started = self.background.lock();
+        if started.commands.len() >= MOST {
+            let ended = started
+                .commands
+                .iter()
+                .position(|background| background.running.exit().is_some());
+            started.commands.remove(ended.ok_or(io::ErrorKind::QuotaExceeded)?);
+        }
+        let running = Running::start(self.shell(command, cwd), Input::Written)?;
+        started.count += 1;
+        let background = Arc::new(Background {
+            id: format!("p{}", started.count),
+            command: command.to_owned(),
+            running,
+            told: Mutex::new(0),
+        });
+        started.commands.push(Arc::clone(&background));
+        Ok(background)
+    }
+
+    /// The background commands, the oldest first.
+    pub fn background(&self) -> Vec<Arc<Background>> {
+        self.background.lock().commands.clone()
+    }
+
+    fn shell(&self, text: &str, cwd: &Path) -> Command {
+        let bash = ["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash"]
+            .into_iter()
+            .find(|path| Path::new(path).exists());
+        let mut command = Command::new(bash.unwrap_or("/bin/sh"));
+        if bash.is_some() {
+            command.args(["--norc", "--noprofile"]);
+        }
+        command
+            .arg("-c")
+            .arg(OsStr::from_bytes(text.as_bytes()))
+            .current_dir(cwd);
+        self.environment.apply(&mut command);
+        command.env("PATH", self.search_path()).env("PWD", cwd);
+        command
+    }
+}
+
+impl Background {
+    /// How far it is.
+    pub fn state(&self) -> State {
+        self.running.exit().map_or(State::Running, State::Ended)
+    }
+
+    /// What it printed since this was last asked.
+    pub fn news(&self) -> Excerpt {
+        let runs = self.state() == State::Running;
+        if !runs {
+            self.running.drain();
+        }
+        let mut told = self.told.lock();
+        let mut excerpt = self.running.output().since(*told);
+        if runs {
+            excerpt = excerpt.up_to_whole_character();
+        }
+        *told = excerpt.total;
+        excerpt
+    }
+
+    /// Waits for its end, for `limit` at most; see [`Running::follow`].
+    pub fn follow(&self, limit: Duration, cancel: &Cancel, news: impl FnMut()) -> End {
+        self.running.follow(limit, cancel, news)
+    }
+
+    /// The end of its output.
+    pub fn tail(&self, limit: usize) -> (u64, String) {
+        self.running.output().tail(limit)
+    }
+
+    /// Writes to its input.
+    ///
+    /// # Errors
+    /// See [`Running::write`].
+    pub fn write(&self, text: &str, cancel: &Cancel) -> io::Result<()> {
+        self.running.write(text, cancel)
+    }
+
+    /// Ends it and what it started.
+    pub fn end(&self, grace: Duration) {
+        self.running.end(grace);
+    }
+}
+
+impl Drop for Processes {
+    fn drop(&mut self) {
+        let mut groups = std::mem::take(&mut *self.left.lock());
+        groups.extend(
+            self.background
+                .lock()
+                .commands
+                .iter()
+                .filter_map(|background| background.running.group()),
+        );
+        end_together(&groups);
+        stray::end_all(&self.environment.mark());
+    }
+}
+
+/// Asks all groups to end, gives all of them one grace together, and kills what is left.
+fn end_together(groups: &[Group]) {
+    groups.iter().for_each(|group| group.ask());
+    let deadline = Instant::now() + LAST_GRACE;
+    for group in groups {
+        group.end(deadline.saturating_duration_since(Instant::now()));
+    }
+}

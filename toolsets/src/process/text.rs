@@ -1,0 +1,193 @@
+//! Bytes of a program as text that people and models read: no terminal commands, no half characters.
+
+use std::fmt::Write;
+
+/// Text without terminal commands: escape sequences and control characters go, a line that a carriage return wrote
+/// anew keeps its last state, and what is no UTF-8 is replaced.
+pub fn readable(bytes: &[u8]) -> String {
+    let text = without_sequences(&String::from_utf8_lossy(bytes));
+    let mut lines = text.split('\n').map(last_state);
+    let mut readable = lines.next().unwrap_or_default().to_owned();
+    for line in lines {
+        readable.push('\n');
+        readable.push_str(line);
+    }
+    readable
+}
+
+/// What a terminal would show of a line that was written over again and again.
+fn last_state(line: &str) -> &str {
+    line.split('\r').rfind(|state| !state.is_empty()).unwrap_or_default()
+}
+
+fn without_sequences(text: &str) -> String {
+    let mut clean = String::with_capacity(text.len());
+    let mut rest = text.chars();
+    while let Some(char) = rest.next() {
+        match char {
+            '\u{1b}' => skip_sequence(&mut rest),
+            '\u{9b}' => skip_control(&mut rest),
+            '\u{90}' | '\u{98}' | '\u{9d}'..='\u{9f}' => skip_string(&mut rest),
+            '\n' | '\r' | '\t' => clean.push(char),
+            _ if char.is_control() => {}
+            _ => clean.push(char),
+        }
+    }
+    clean
+}
+
+/// What follows an escape character.
+fn skip_sequence(rest: &mut std::str::Chars<'_>) {
+    let mut ahead = rest.clone();
+    match ahead.next() {
+        Some('[') => skip_control(&mut ahead),
+        // OSC, DCS, SOS, PM, APC: a text up to its terminator.
+        Some(']' | 'P' | 'X' | '^' | '_') => skip_string(&mut ahead),
+        // A designation of a character set and its like: intermediates, then one final character.
+        Some(' '..='/') => while ahead.next().is_some_and(|char| (' '..='/').contains(&char)) {},
+        Some('0'..='~') => {}
+        _ => return,
+    }
+    *rest = ahead;
+}
+
+/// Parameters, intermediates and the final character of a control sequence.
+fn skip_control(rest: &mut std::str::Chars<'_>) {
+    loop {
+        let before = rest.clone();
+        match rest.next() {
+            Some(' '..='?') => {}
+            Some('@'..='~') | None => return,
+            // Not part of a sequence: a broken one swallows nothing that follows.
+            Some(_) => {
+                *rest = before;
+                return;
+            }
+        }
+    }
+}
+
+/// A string sequence up to BEL or ST. One that is never ended swallows one line at most.
+fn skip_string(rest: &mut std::str::Chars<'_>) {
+    loop {
+        let before = rest.clone();
+        match rest.next() {
+            Some('\u{7}' | '\u{9c}') | None => return,
+            Some('\u{1b}') => {
+                if rest.clone().next() == Some('\\') {
+                    rest.next();
+                } else {
+                    *rest = before;
+                }
+                return;
+            }
+            Some('\n') => {
+                *rest = before;
+                return;
+            }
+            Some(_) => {}
+        }
+    }
+}
+
+/// How many of the bytes make whole characters: all but a character at the end of which only the first bytes came.
+pub(super) fn whole_characters(bytes: &[u8]) -> usize {
+    let start = bytes.len().saturating_sub(3);
+    for index in (start..bytes.len()).rev() {
+        let needed = match bytes[index] {
+            0b1100_0000..=0b1101_1111 => 2,
+            0b1110_0000..=0b1110_1111 => 3,
+            0b1111_0000..=0b1111_0111 => 4,
+            0b1000_0000..=0b1011_1111 => continue,
+            _ => return bytes.len(),
+        };
+        let begun = bytes.len() - index < needed;
+        return if begun { index } else { bytes.len() };
+    }
+    bytes.len()
+}
+
+/// A text as one line that shows what it is: control and text-direction characters as escapes, cut at `limit`
+/// characters.
+pub fn escaped_line(text: &str, limit: usize) -> String {
+    let mut line = String::new();
+    for char in text.trim().chars() {
+        match char {
+            '\n' => line.push_str("\\n"),
+            '\t' => line.push(' '),
+            _ if char.is_control() || misleads(char) => {
+                write!(line, "\\u{{{:x}}}", u32::from(char)).expect("a string takes all")
+            }
+            _ => line.push(char),
+        }
+    }
+    match line.char_indices().nth(limit) {
+        None => line,
+        Some(_) => line.chars().take(limit.saturating_sub(1)).chain(['…']).collect(),
+    }
+}
+
+/// Characters that nobody sees or that turn the direction of others.
+fn misleads(char: char) -> bool {
+    matches!(char,
+        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+        | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn terminal_commands_are_taken_out() {
+        for (bytes, expect) in [
+            (&b"plain\n\ttext\n"[..], "plain\n\ttext\n"),
+            (b"\x1b[31mred\x1b[0m", "red"),
+            (b"\x1b]0;title\x07after", "after"),
+            (b"\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\", "link"),
+            (b"\x1b]52;c;never ended\nnext", "\nnext"),
+            (b"\x1b[2J\x1b[1;1Hhome", "home"),
+            (b"\x1b(Bset", "set"),
+            (b"\x1bPdcs\x1b\\x", "x"),
+            (b"a\x08b\x07c\x00d", "abcd"),
+            (b"10%\r50%\r100%\ndone\r\n", "100%\ndone\n"),
+            (b"\xff\xfeok", "\u{fffd}\u{fffd}ok"),
+            ("\u{9b}31mred".as_bytes(), "red"),
+            (b"broken \x1b[31", "broken "),
+            ("broken \x1b[3ö".as_bytes(), "broken ö"),
+            (b"\x1b", ""),
+        ] {
+            assert_eq!(readable(bytes), expect, "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn a_title_is_one_line_that_hides_nothing() {
+        for (text, expect) in [
+            ("cargo test", "cargo test"),
+            ("  ls\ntouch M ", "ls\\ntouch M"),
+            ("ls\rrm x", "ls\\u{d}rm x"),
+            ("cat \u{202e}gpj.exe", "cat \\u{202e}gpj.exe"),
+            ("ls\u{200b}", "ls\\u{200b}"),
+            ("0123456789abc", "012345678…"),
+        ] {
+            assert_eq!(escaped_line(text, 10.max(expect.chars().count())), expect);
+        }
+    }
+
+    #[test]
+    fn whole_characters_are_counted() {
+        for (bytes, expect) in [
+            (&b""[..], 0),
+            (b"a", 1),
+            (b"a\xe2", 1),
+            (b"a\xe2\x82", 1),
+            (b"a\xe2\x82\xac", 4),
+            (b"\xf0\x9f\x98", 0),
+            (b"\xf0\x9f\x98\x80", 4),
+            (b"a\x80\x80\x80", 4),
+        ] {
+            assert_eq!(whole_characters(bytes), expect, "{bytes:?}");
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! The tool that looks after commands in the background: what they printed, how they are, input for them, their end.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use agent_core::event::{Display, Progress, ToolKind, ToolOutput};
+use agent_core::plan::Plan;
+use agent_core::provider::ToolSpec;
+use agent_core::tool::{Action, Planned, Report, Run, Tool, ToolError};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::process::{Background, End, Processes, State, escaped_line};
+use crate::terminal::{GRACE, TAIL, parse, seconds, status_line};
+
+#[cfg(test)]
+mod tests;
+
+const DESCRIPTION: &str = "Looks after commands that `terminal` started in the background. list: all of them; poll: what \
+one printed since the last poll, and whether it runs; wait: the same, after it has ended or `timeout` seconds; write: \
+text for its standard input (end it with a line break to press Enter); kill: ends it.";
+
+/// `wait` without a timeout.
+const WAIT: Duration = Duration::from_secs(30);
+
+/// The `process` tool of one session.
+pub struct Process {
+    spec: ToolSpec,
+    processes: Arc<Processes>,
+}
+
+#[derive(Deserialize)]
+struct Args {
+    action: Verb,
+    #[serde(default)]
+    id: Option<String>,
+    #[serde(default)]
+    text: Option<String>,
+    #[serde(default)]
+    timeout: Option<f64>,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Verb {
+    List,
+    Poll,
+    Wait,
+    Write,
+    Kill,
+}
+
+impl Process {
+    /// The tool for the background commands of `processes`.
+    pub fn new(processes: Arc<Processes>) -> Self {
+        Self {
+            spec: spec(),
+            processes,
+        }
+    }
+
+    fn background(&self, id: Option<&str>) -> Result<Arc<Background>, ToolError> {
+        let known = self.processes.background();
+        let id = id.ok_or_else(|| ToolError::new("`id` is missing: give the name of a process, such as p1"))?;
+        known
+            .iter()
+            .find(|background| background.id == id)
+            .cloned()
+            .ok_or_else(|| {
+                let ids: Vec<&str> = known.iter().map(|background| background.id.as_str()).collect();
+                let there = if ids.is_empty() {
+                    "there are none".to_owned()
+                } else {
+                    format!("there are {}", ids.join(", "))
+                };
+                ToolError::new(format!("no process `{id}` in this session: {there}"))
+            })
+    }
+
+    fn list(&self) -> Action {
+        let processes = Arc::clone(&self.processes);
+        Box::new(move |_| {
+            let lines: Vec<String> = processes
+                .background()
+                .iter()
+                .map(|background| line(background))
+                .collect();
+            let text = if lines.is_empty() {
+                "no commands in the background".to_owned()
+            } else {
+                lines.join("\n")
+            };
+            Ok(ToolOutput {
+                display: Display::Verbatim,
+                ..ToolOutput::text(text)
+            })
+        })
+    }
+}
+
+impl Tool for Process {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn kind(&self) -> ToolKind {
+        ToolKind::Execute
+    }
+
+    fn title(&self, input: &Value) -> String {
+        let field = |name: &str| input.get(name).and_then(Value::as_str).unwrap_or("");
+        escaped_line(&format!("Process {} {}", field("action"), field("id")), 190)
+    }
+
+    fn only_reads(&self, input: &Value) -> bool {
+        parse::<Args>("process", input).is_ok_and(|args| match args.action {
+            Verb::List | Verb::Poll | Verb::Wait => true,
+            Verb::Write | Verb::Kill => false,
+        })
+    }
+
+    fn plan(&self, input: &Value) -> Result<Planned, ToolError> {
+        let args: Args = parse("process", input)?;
+        let background = || self.background(args.id.as_deref());
+        match args.action {
+            Verb::List => Ok(inward(self.list())),
+            Verb::Poll => Ok(inward(poll(background()?))),
+            Verb::Wait => Ok(inward(wait(background()?, args.timeout.map_or(Ok(WAIT), seconds)?))),
+            Verb::Kill => Ok(inward(kill(background()?))),
+            Verb::Write => {
+                let text = args.text.filter(|text| !text.is_empty());
+                write(
+                    background()?,
+                    text.ok_or_else(|| ToolError::new("`text` is missing: give what to write"))?,
+                )
+            }
+        }
+    }
+}
+
+fn spec() -> ToolSpec {
+    ToolSpec {
+        name: "process".into(),
+        description: DESCRIPTION.into(),
+        schema: json!({
+            "type": "object",
+            "properties": {
+                "action": { "type": "string", "enum": ["list", "poll", "wait", "write", "kill"] },
+                "id": { "type": "string", "description": "The process, such as p1; not for list." },
+                "text": { "type": "string", "description": "For write." },
+                "timeout": { "type": "number", "description": "For wait: seconds, 30 if left out." }
+            },
+            "required": ["action"]
+        }),
+    }
+}
+
+fn inward(action: Action) -> Planned {
+    Planned {
+        plan: Plan::Inward,
+        locations: Vec::new(),
+        action,
+    }
+}
+
+fn poll(background: Arc<Background>) -> Action {
+    Box::new(move |_| Ok(told(&background)))
+}
+
+fn wait(background: Arc<Background>, limit: Duration) -> Action {
+    Box::new(move |run| {
+        let end = background.follow(limit, run.cancel, || progress(&background, run));
+        match end {
+            End::Exited(_) | End::TimedOut => Ok(told(&background)),
+            End::Cancelled => Err(ToolError::new(format!("cancelled; {} goes on", background.id))),
+        }
+    })
+}
+
+fn progress(background: &Background, run: &Run<'_>) {
+    let (total, tail) = background.tail(TAIL);
+    (run.report)(Report::Progress(Progress { tail, total }));
+}
+
+fn kill(background: Arc<Background>) -> Action {
+    Box::new(move |_| {
+        background.end(GRACE);
+        Ok(told(&background))
+    })
+}
+
+fn write(background: Arc<Background>, text: String) -> Result<Planned, ToolError> {
+    if let State::Ended(exit) = background.state() {
+        return Err(ToolError::new(format!(
+            "{} has ended ({}): nothing can be written to it",
+            background.id,
+            status_line(exit)
+        )));
+    }
+    Ok(Planned {
+        plan: Plan::Input {
+            process: background.id.clone(),
+            command: background.command.clone(),
+            text: text.clone(),
+        },
+        locations: Vec::new(),
+        action: Box::new(move |run| match background.write(&text, run.cancel) {
+            Ok(()) => Ok(ToolOutput::text(format!(
+                "written to {}; poll it for what it says",
+                background.id
+            ))),
+            Err(error) => Err(not_written(&background, &error)),
+        }),
+    })
+}
+
+fn not_written(background: &Background, error: &io::Error) -> ToolError {
+    let why = match error.kind() {
+        io::ErrorKind::BrokenPipe => "it reads its input no more".to_owned(),
+        io::ErrorKind::TimedOut => "it does not read; a part may have been taken".to_owned(),
+        _ => error.to_string(),
+    };
+    ToolError::new(format!(
+        "the text was not written to {}: {why}; poll it to see how it is",
+        background.id
+    ))
+}
+
+/// What is new of a background command, and how it is.
+fn told(background: &Background) -> ToolOutput {
+    // The state comes first: what it printed before its end is then surely in the excerpt.
+    let state = background.state();
+    let printed = background.news().text();
+    let gap = if printed.is_empty() || printed.ends_with('\n') {
+        ""
+    } else {
+        "\n"
+    };
+    let (status, raw) = match state {
+        State::Running => (format!("{} runs", background.id), json!({ "running": true })),
+        State::Ended(exit) => (
+            format!("{} has ended; {}", background.id, status_line(exit)),
+            json!({ "running": false, "exitCode": exit.code, "signal": exit.signal }),
+        ),
+    };
+    ToolOutput {
+        display: Display::Verbatim,
+        raw: Some(raw),
+        ..ToolOutput::text(format!("{printed}{gap}{status}"))
+    }
+}
+
+fn line(background: &Background) -> String {
+    let state = match background.state() {
+        State::Running => "runs".to_owned(),
+        State::Ended(exit) => status_line(exit),
+    };
+    format!(
+        "{}  {state}  $ {}",
+        background.id,
+        escaped_line(&background.command, 120)
+    )
+}

@@ -1,0 +1,310 @@
+//! The tool that runs a command in a shell: what it would do, doing it, and telling how it ended. Processes themselves
+//! are [`crate::process`]'s, what a command means [`crate::command`]'s.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use agent_core::config::Config;
+use agent_core::event::{Display, Progress, ToolKind, ToolOutput};
+use agent_core::plan::{CommandPlan, Place, Plan};
+use agent_core::provider::ToolSpec;
+use agent_core::tool::{Action, Planned, Report, Run, Tool, ToolError};
+use agent_core::workspace::Scope;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::command::{Ground, classify, real};
+use crate::process::{End, Exit, Processes, Running, escaped_line};
+
+#[cfg(test)]
+mod tests;
+
+/// The longest title of a call, in characters.
+const TITLE: usize = 190;
+/// The end of the output that is told while a command runs, in bytes.
+pub(crate) const TAIL: usize = 8 * 1024;
+/// What a command gets to end by itself when its time is up.
+pub(crate) const GRACE: Duration = Duration::from_secs(1);
+/// The same at a cancel: the user waits.
+const CANCEL_GRACE: Duration = Duration::from_millis(50);
+/// The longest time a call may ask for.
+pub(crate) const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+
+const DESCRIPTION: &str = "Runs a command in bash and returns its output (stdout and stderr in the order they came) and \
+its exit code. Each call is a shell of its own that starts in the workspace folder: `cd` and variables don't carry over \
+to the next call, so use `workdir` or `cd dir && …`. Standard input is empty: a command that asks a question gets no \
+answer. A command that goes on, such as a server, is started with `background: true` and then looked after with the \
+`process` tool. Very long output is cut in its middle. Prefer the file tools for reading, searching and editing files.";
+
+/// The `terminal` tool of one session.
+pub struct Terminal {
+    spec: ToolSpec,
+    cwd: PathBuf,
+    roots: Vec<PathBuf>,
+    deny: Vec<String>,
+    forbidden: Vec<PathBuf>,
+    limit: Duration,
+    processes: Arc<Processes>,
+}
+
+#[derive(Deserialize)]
+struct Args {
+    command: String,
+    #[serde(default)]
+    workdir: Option<PathBuf>,
+    #[serde(default)]
+    timeout: Option<f64>,
+    #[serde(default)]
+    background: bool,
+}
+
+impl Terminal {
+    /// The tool for commands that start in the scope's folder. Commands that name a folder in `forbidden` (our own
+    /// configuration and state) are never run.
+    pub fn new(scope: &Scope, config: &Config, forbidden: &[PathBuf], processes: Arc<Processes>) -> Self {
+        Self {
+            spec: spec(config.terminal.timeout_s),
+            cwd: scope.cwd.clone(),
+            roots: scope.roots().map(|root| real(root)).collect(),
+            deny: config.approvals.deny.clone(),
+            forbidden: forbidden.iter().map(|folder| real(folder)).collect(),
+            limit: Duration::from_secs(config.terminal.timeout_s),
+            processes,
+        }
+    }
+
+    fn place(&self, workdir: Option<&Path>) -> Result<Place, ToolError> {
+        let path = workdir.map_or_else(|| self.cwd.clone(), |workdir| self.cwd.join(workdir));
+        if !path.is_dir() {
+            let path = path.display();
+            return Err(ToolError::new(format!(
+                "workdir `{path}` is not a folder: give one that exists, or leave it out"
+            )));
+        }
+        let real = real(&path);
+        Ok(Place { path, real })
+    }
+
+    fn command_plan(&self, args: &Args) -> Result<CommandPlan, ToolError> {
+        if args.command.trim().is_empty() || args.command.contains('\0') {
+            return Err(ToolError::new(
+                "the command is empty or holds a NUL character: give the text of a shell command",
+            ));
+        }
+        let cwd = self.place(args.workdir.as_deref())?;
+        let mut facts = classify(
+            &args.command,
+            &Ground {
+                cwd: &cwd.real,
+                roots: &self.roots,
+                forbidden: &self.forbidden,
+                deny: &self.deny,
+                home: std::env::home_dir().as_deref(),
+                search_path: self.processes.search_path(),
+            },
+        );
+        // It reads, but it goes on behind the turn's back and takes input.
+        facts.read_only &= !args.background;
+        Ok(CommandPlan {
+            command: args.command.clone(),
+            cwd,
+            background: args.background,
+            facts,
+        })
+    }
+}
+
+impl Tool for Terminal {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn kind(&self) -> ToolKind {
+        ToolKind::Execute
+    }
+
+    fn title(&self, input: &Value) -> String {
+        let command = input.get("command").and_then(Value::as_str).unwrap_or("");
+        format!("$ {}", escaped_line(command, TITLE))
+    }
+
+    fn only_reads(&self, input: &Value) -> bool {
+        let plan = parse::<Args>("terminal", input).and_then(|args| self.command_plan(&args));
+        plan.is_ok_and(|plan| plan.facts.read_only && plan.facts.forbidden.is_none())
+    }
+
+    fn plan(&self, input: &Value) -> Result<Planned, ToolError> {
+        let args: Args = parse("terminal", input)?;
+        let limit = args.timeout.map_or(Ok(self.limit), seconds)?;
+        let plan = self.command_plan(&args)?;
+        Ok(Planned {
+            action: action(Arc::clone(&self.processes), plan.clone(), limit),
+            plan: Plan::Command(plan),
+            locations: Vec::new(),
+        })
+    }
+}
+
+fn spec(limit: u64) -> ToolSpec {
+    ToolSpec {
+        name: "terminal".into(),
+        description: DESCRIPTION.into(),
+        schema: json!({
+            "type": "object",
+            "properties": {
+                "command": { "type": "string", "description": "The text for the shell." },
+                "workdir": { "type": "string", "description": "The folder to start in, absolute or relative to the workspace folder." },
+                "timeout": { "type": "number", "description": format!("Seconds after which it is ended; {limit} if left out.") },
+                "background": { "type": "boolean", "description": "Start it and return at once; see the process tool." }
+            },
+            "required": ["command"]
+        }),
+    }
+}
+
+/// Reads the arguments of the tool `name`.
+pub(crate) fn parse<T: for<'de> Deserialize<'de>>(name: &str, input: &Value) -> Result<T, ToolError> {
+    T::deserialize(input).map_err(|error| {
+        ToolError::new(format!(
+            "the arguments of `{name}` make no sense: {error}; see its schema"
+        ))
+    })
+}
+
+/// A number of seconds from a model as a time that can be waited for.
+pub(crate) fn seconds(number: f64) -> Result<Duration, ToolError> {
+    Duration::try_from_secs_f64(number)
+        .ok()
+        .filter(|limit| !limit.is_zero() && *limit <= LONGEST)
+        .ok_or_else(|| {
+            ToolError::new(format!(
+                "timeout is {number}: give seconds, more than 0 and at most {}",
+                LONGEST.as_secs()
+            ))
+        })
+}
+
+fn action(processes: Arc<Processes>, plan: CommandPlan, limit: Duration) -> Action {
+    Box::new(move |run| {
+        if real(&plan.cwd.path) != plan.cwd.real {
+            let path = plan.cwd.path.display();
+            return Err(ToolError::new(format!(
+                "`{path}` is another folder now than when the command was shown: plan it again"
+            )));
+        }
+        if plan.background {
+            start_background(&processes, &plan)
+        } else {
+            foreground(&processes, &plan, limit, run)
+        }
+    })
+}
+
+fn start_background(processes: &Processes, plan: &CommandPlan) -> Result<ToolOutput, ToolError> {
+    let background = processes
+        .start_background(&plan.command, &plan.cwd.real)
+        .map_err(|error| not_started(plan, &error))?;
+    let id = &background.id;
+    Ok(ToolOutput {
+        raw: Some(json!({ "process": id })),
+        ..ToolOutput::text(format!(
+            "started in the background as {id}: look at it with process(action=\"poll\", id=\"{id}\")"
+        ))
+    })
+}
+
+fn foreground(
+    processes: &Processes,
+    plan: &CommandPlan,
+    limit: Duration,
+    run: &Run<'_>,
+) -> Result<ToolOutput, ToolError> {
+    let running = processes
+        .start(&plan.command, &plan.cwd.real)
+        .map_err(|error| not_started(plan, &error))?;
+    let end = running.follow(limit, run.cancel, || {
+        let (total, tail) = running.output().tail(TAIL);
+        (run.report)(Report::Progress(Progress { tail, total }));
+    });
+    match end {
+        End::Exited(exit) => {
+            let left = processes.keep_left(&running);
+            exited(plan, &running, exit, left)
+        }
+        End::TimedOut => {
+            running.end(GRACE);
+            let status = format!("timed out after {} s", limit.as_secs_f64());
+            Err(failed(plan, &running, &status, true))
+        }
+        End::Cancelled => {
+            running.end(CANCEL_GRACE);
+            Err(failed(plan, &running, "cancelled", false))
+        }
+    }
+}
+
+fn not_started(plan: &CommandPlan, error: &io::Error) -> ToolError {
+    let cwd = plan.cwd.path.display();
+    let advice = if error.kind() == io::ErrorKind::QuotaExceeded {
+        "too many commands run in the background: kill one with the process tool first".to_owned()
+    } else {
+        error.to_string()
+    };
+    ToolError::new(format!("the shell could not be started in `{cwd}`: {advice}"))
+}
+
+fn exited(plan: &CommandPlan, running: &Running, exit: Exit, left: bool) -> Result<ToolOutput, ToolError> {
+    let mut status = status_line(exit);
+    if left {
+        status.push_str("\nprocesses that it started still run; they end with the session");
+    }
+    if exit.code == Some(0) {
+        Ok(output(running, &status, false))
+    } else {
+        Err(failed(plan, running, &status, false))
+    }
+}
+
+/// How a command ended, as one line.
+pub(crate) fn status_line(exit: Exit) -> String {
+    match (exit.code, exit.signal) {
+        (Some(code), _) => format!("exit code: {code}"),
+        (None, Some(signal)) => format!("killed by signal {signal}"),
+        (None, None) => "ended, but the system did not tell how".to_owned(),
+    }
+}
+
+fn failed(plan: &CommandPlan, running: &Running, status: &str, timed_out: bool) -> ToolError {
+    let command = escaped_line(&plan.command, TITLE);
+    ToolError {
+        message: format!("`{command}`: {}", status.lines().next().unwrap_or(status)),
+        output: Some(output(running, status, timed_out)),
+    }
+}
+
+fn output(running: &Running, status: &str, timed_out: bool) -> ToolOutput {
+    let printed = running.output().since(0).text();
+    let exit = running.exit();
+    let gap = if printed.is_empty() || printed.ends_with('\n') {
+        ""
+    } else {
+        "\n"
+    };
+    ToolOutput {
+        text: format!("{printed}{gap}{status}"),
+        images: Vec::new(),
+        // A card without any content looks broken, so a silent command shows how it ended.
+        display: Display::Instead(if printed.trim().is_empty() {
+            status.to_owned()
+        } else {
+            printed
+        }),
+        raw: Some(json!({
+            "exitCode": exit.and_then(|exit| exit.code),
+            "signal": exit.and_then(|exit| exit.signal),
+            "timedOut": timed_out,
+        })),
+    }
+}
