@@ -60,7 +60,10 @@ fn file_tools(files: &Arc<Files>) -> Vec<Arc<dyn Tool>> {
 }
 
 fn command_tools(scope: &Scope, config: &Config, forbidden: &[PathBuf]) -> Vec<Arc<dyn Tool>> {
-    let keys = config.providers.values().filter_map(|provider| provider.api_key_env.clone());
+    let keys = config
+        .providers
+        .values()
+        .filter_map(|provider| provider.api_key_env.clone());
     let environment = Environment::new(scope.session.clone(), Hidden(keys.collect()));
     let processes = Arc::new(Processes::new(environment));
     vec![

@@ -143,17 +143,25 @@ impl Tool for WriteFile {
 fn planned(files: Arc<Files>, edit: Edit) -> Planned {
     let path = edit.place.path.clone();
     let shown = files.places.shown(&path);
+    let locations = vec![Location { path, line: None }];
+    if edit.before == edit.after {
+        let places = vec![edit.place];
+        return Planned {
+            plan: Plan::Read { places },
+            locations,
+            action: Box::new(move |_| Ok(ToolOutput::text(format!("{shown} holds just this already")))),
+        };
+    }
     let lines = edit.shown.new.as_deref().unwrap_or_default().lines().count();
     let text = match &edit.before {
         None => format!("created {shown} ({lines} lines)"),
-        Some(before) if Some(before) == edit.after.as_ref() => format!("{shown} holds just this already"),
         Some(_) => format!("wrote {shown}"),
     };
     Planned {
         plan: Plan::Change {
             changes: vec![edit.shown.clone()],
         },
-        locations: vec![Location { path, line: None }],
+        locations,
         action: Box::new(move |_| {
             edit::commit(&files, &[edit])?;
             Ok(ToolOutput {

@@ -142,7 +142,7 @@ fn open(files: &Files, path: &Path) -> Option<File> {
         path: path.to_owned(),
         real: PathBuf::from(path),
     };
-    files.open(&place).ok().map(|(file, _)| file)
+    files.open_real(&place).ok().map(|(file, _)| file)
 }
 
 /// A file that ends with an error once the search is cancelled, since a large one without a match calls no sink.
@@ -186,6 +186,11 @@ impl Hits<'_> {
         }
         let text = String::from_utf8_lossy(bytes);
         for (number, line) in (first..).zip(text.lines()) {
+            // A match over lines can be as long as its file.
+            if self.page.is_over() {
+                self.page.text.push_str("  … [cut]\n");
+                return;
+            }
             self.page.text.push_str(&format!("{number:>6}{mark} {}\n", cut(line)));
             self.after = Some(number);
         }

@@ -37,7 +37,7 @@ impl Page {
     /// Counts a hit; whether it is one of those that are told.
     pub(super) fn count(&mut self) -> bool {
         self.seen += 1;
-        let tell = self.seen > self.window.offset && self.told < self.window.limit && self.text.len() < MAX_TEXT;
+        let tell = self.seen > self.window.offset && !self.is_full();
         self.told += u64::from(tell);
         tell
     }
@@ -54,7 +54,12 @@ impl Page {
 
     /// Whether no further hit is told.
     pub(super) fn is_full(&self) -> bool {
-        self.told >= self.window.limit || self.text.len() >= MAX_TEXT
+        self.told >= self.window.limit || self.is_over()
+    }
+
+    /// Whether there is no room for more text.
+    pub(super) fn is_over(&self) -> bool {
+        self.text.len() >= MAX_TEXT
     }
 
     pub(super) fn output(self) -> ToolOutput {

@@ -210,3 +210,23 @@ fn a_title_says_what_and_where() {
     );
     check(json!("x"), "Search \"?\"");
 }
+
+#[test]
+fn text_of_other_encodings_and_line_ends_is_found() {
+    let room = Room::new();
+    room.write("utf16", b"\xff\xfeo\0n\0e\0\r\0\n\0");
+    room.write("latin", b"caf\xe9 one\r\n");
+    let text = search(&room, json!({"pattern": "one$"})).unwrap();
+    assert_eq!(
+        text,
+        "latin\n     1: caf\u{fffd} one\nutf16\n     1: one\n[2 matches in 2 files]\n"
+    );
+}
+
+#[test]
+fn a_match_as_long_as_its_file_is_cut() {
+    let room = Room::new();
+    room.write("f", "some text\n".repeat(100_000));
+    let text = search(&room, json!({"pattern": "(?s)some.*\\n.*"})).unwrap();
+    assert!(text.len() < 110_000 && text.contains("… [cut]"), "{} bytes", text.len());
+}
