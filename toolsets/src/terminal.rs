@@ -1,5 +1,9 @@
 //! The tool that runs a command in a shell: what it would do, doing it, and telling how it ended. Processes themselves
 //! are [`crate::process`]'s, what a command means [`crate::command`]'s.
+#![allow(
+    clippy::result_large_err,
+    reason = "a tool's error carries its output by contract, once a call"
+)]
 
 use std::io;
 use std::path::{Path, PathBuf};
