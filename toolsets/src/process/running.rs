@@ -131,7 +131,7 @@ impl Running {
         let end = loop {
             let printed = if paused { &quiet } else { self.output.news() };
             select! {
-                recv(self.exited) -> _ => break self.exit().map_or(End::TimedOut, End::Exited),
+                recv(self.exited) -> _ => break End::Exited(self.exit().expect("the exit is noted before the channel closes")),
                 recv(cancel.closed()) -> _ => break End::Cancelled,
                 recv(deadline) -> _ => break End::TimedOut,
                 recv(printed) -> _ => {

@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use agent_core::cancel::Cancel;
@@ -29,6 +30,8 @@ pub struct Processes {
     environment: Environment,
     /// Groups of ended commands in which something still runs. Looked through and shortened at each addition.
     left: Mutex<Vec<Arc<Guarded>>>,
+    /// Something was started, so there may be something to end.
+    used: AtomicBool,
     background: Mutex<Started>,
 }
 
@@ -64,6 +67,7 @@ impl Processes {
         Self {
             environment,
             left: Mutex::default(),
+            used: AtomicBool::new(false),
             background: Mutex::default(),
         }
     }
@@ -121,6 +125,7 @@ impl Processes {
     }
 
     fn shell(&self, text: &str, cwd: &Path) -> Command {
+        self.used.store(true, Ordering::Relaxed);
         let bash = ["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash"]
             .into_iter()
             .find(|path| Path::new(path).exists());
@@ -194,7 +199,9 @@ impl Drop for Processes {
                 .filter_map(|background| background.running.alive().cloned()),
         );
         end_together(&groups);
-        stray::end_all(&self.environment.mark());
+        if self.used.load(Ordering::Relaxed) {
+            stray::end_all(&self.environment.mark());
+        }
     }
 }
 
