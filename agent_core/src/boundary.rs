@@ -70,6 +70,11 @@ impl Boundary<'_> {
     }
 }
 
+/// Whether a path, by its name alone, holds credentials: what is never read without a question.
+pub fn is_secret_name(path: &Path) -> bool {
+    is_secret(&parts(path))
+}
+
 fn parts(path: &Path) -> Vec<String> {
     path.components()
         .filter_map(|component| match component {

@@ -7,7 +7,7 @@
 //! (the model's view), [`provider`], [`tool`], [`workspace`] and [`setup`] (the ports), [`store`].
 
 pub mod approval;
-mod boundary;
+pub mod boundary;
 mod calls;
 pub mod cancel;
 pub mod change;

@@ -97,15 +97,21 @@ fn first_unmappable(encoding: &'static Encoding, text: &str) -> char {
         .unwrap_or(char::REPLACEMENT_CHARACTER)
 }
 
-/// Text of mostly Western letters in UTF-16 has its zeros on one side only.
+/// Text of mostly Western letters in UTF-16 has its zeros on one side only, and letters on the other.
 fn utf16_without_mark(bytes: &[u8]) -> Option<&'static Encoding> {
     let sample = &bytes[..bytes.len().min(4096) & !1];
-    let zeros = |side: usize| sample.iter().skip(side).step_by(2).filter(|byte| **byte == 0).count();
-    let pairs = sample.len() / 2;
-    match (zeros(0), zeros(1)) {
-        (even, odd) if bytes.len() % 2 == 0 && odd * 2 > pairs && even == 0 => Some(UTF_16LE),
-        (even, odd) if bytes.len() % 2 == 0 && even * 2 > pairs && odd == 0 => Some(UTF_16BE),
-        _ => None,
+    let side = |first: usize| sample.iter().skip(first).step_by(2).copied().collect::<Vec<u8>>();
+    let (even, odd) = (side(0), side(1));
+    let is_text = |letters: &[u8], zeros: &[u8]| {
+        let count = zeros.iter().filter(|byte| **byte == 0).count();
+        zeros.len() >= 4 && count * 2 > zeros.len() && !letters.contains(&0) && !looks_binary(letters)
+    };
+    if !bytes.len().is_multiple_of(2) {
+        None
+    } else if is_text(&even, &odd) {
+        Some(UTF_16LE)
+    } else {
+        is_text(&odd, &even).then_some(UTF_16BE)
     }
 }
 

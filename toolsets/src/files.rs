@@ -39,6 +39,11 @@ impl Files {
     /// Opens a regular file for reading; never blocks on a pipe and never touches a device.
     pub(crate) fn open(&self, place: &Place) -> Result<(File, Metadata), ToolError> {
         self.check_unmoved(place)?;
+        self.open_real(place)
+    }
+
+    /// Opens a regular file whose path has just been found by walking from a checked place.
+    pub(crate) fn open_real(&self, place: &Place) -> Result<(File, Metadata), ToolError> {
         let failed = |error: &io::Error| self.unreadable(place, error);
         let metadata = fs::symlink_metadata(&place.real).map_err(|error| failed(&error))?;
         self.check_kind(place, &metadata)?;
@@ -127,7 +132,7 @@ impl Files {
     }
 
     /// The sentence for a file that could not be opened or read.
-    fn unreadable(&self, place: &Place, error: &io::Error) -> ToolError {
+    pub(crate) fn unreadable(&self, place: &Place, error: &io::Error) -> ToolError {
         let shown = self.places.shown(&place.path);
         if error.kind() != io::ErrorKind::NotFound {
             return ToolError::new(format!("cannot read {shown}: {error}"));

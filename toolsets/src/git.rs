@@ -93,10 +93,8 @@ fn finish(mut child: Child, deadline: Instant) -> Option<Vec<u8>> {
     });
     let output = receiver.recv_deadline(deadline).ok().and_then(Result::ok);
     let done = output.is_some() && ends_by(&mut child, deadline);
-    if !done {
-        if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
-            let _ = kill_process_group(group, Signal::KILL);
-        }
+    if !done && let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+        let _ = kill_process_group(group, Signal::KILL);
     }
     let success = child.wait().is_ok_and(|status| status.success());
     drop(reader);

@@ -141,7 +141,7 @@ impl Link {
                     .map(|at| &host[at..])?,
                 None => rest,
             };
-            return Some(Self {
+            return (!path.is_empty()).then(|| Self {
                 path: decoded(path),
                 lines,
             });
@@ -196,4 +196,119 @@ fn decoded(text: &str) -> PathBuf {
         }
     }
     PathBuf::from(OsString::from_vec(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+    use crate::testing::{Room, fifo};
+
+    fn text(room: &Room, uri: &str) -> String {
+        match read(&room.files, uri) {
+            Content::Text { text } => text,
+            Content::Resource { uri: origin, text, .. } => {
+                assert_eq!(origin, uri);
+                text
+            }
+            Content::Image { .. } | Content::Link { .. } => panic!("a text for {uri}"),
+        }
+    }
+
+    #[test]
+    fn a_file_is_put_in_with_its_range() {
+        let room = Room::new();
+        let path = room.write("a b#é.txt", "one\ntwo\nthree\nfour\n").display().to_string();
+        let uri = format!(
+            "file://{}",
+            path.replace(' ', "%20").replace('#', "%23").replace('é', "%C3%A9")
+        );
+        let check =
+            |fragment: &str, expect: &str| assert_eq!(text(&room, &format!("{uri}{fragment}")), expect, "{fragment}");
+        check("", "one\ntwo\nthree\nfour\n");
+        check("#L2", "two\n");
+        check("#L2-3", "two\nthree\n");
+        check("#L2:3", "two\nthree\n");
+        check("#L3-L2", "two\nthree\n");
+        check("#L3-99", "three\nfour\n");
+        check("?symbol=x#L1", "one\n");
+        check("#section", "one\ntwo\nthree\nfour\n");
+        check("#L9", "[the file has only 4 lines]");
+        assert_eq!(text(&room, &path), "one\ntwo\nthree\nfour\n");
+        assert_eq!(text(&room, "a b#é.txt"), "one\ntwo\nthree\nfour\n");
+        assert_eq!(
+            text(&room, &format!("{}#L4", uri.replace("file://", "file://localhost"))),
+            "four\n"
+        );
+    }
+
+    #[test]
+    fn a_file_that_was_put_in_whole_counts_as_read() {
+        let room = Room::new();
+        room.write("f", "one\ntwo\n");
+        let place = room.files.places.resolve("f").unwrap();
+        text(&room, "f#L1");
+        assert!(!room.files.knows(&place, b"one\ntwo\n"));
+        text(&room, "f");
+        assert!(room.files.knows(&place, b"one\ntwo\n"));
+    }
+
+    #[test]
+    fn a_long_file_is_cut_with_a_note() {
+        let room = Room::new();
+        room.write("f", "x\n".repeat(60_000));
+        let text = text(&room, "f");
+        assert!(text.len() < 101_000 && text.ends_with("[cut after line 50000; read the file for the rest]\n"));
+    }
+
+    #[test]
+    fn folders_and_pictures_are_put_in_as_such() {
+        let room = Room::new();
+        room.write("src/b", "");
+        room.write("src/a/c", "");
+        room.write("empty.png", b"\x89PNG\r\n\x1a\n.");
+        assert_eq!(text(&room, "src"), "a/\nb\n");
+        std::fs::create_dir(room.path("none")).unwrap();
+        assert_eq!(text(&room, "none"), "[the folder is empty]\n");
+        let Content::Image { mime_type, .. } = read(&room.files, "empty.png") else {
+            panic!("an image")
+        };
+        assert_eq!(mime_type, "image/png");
+    }
+
+    #[test]
+    fn what_is_not_put_in_is_told() {
+        let room = Room::new();
+        room.write("binary", b"a\0b");
+        room.write("empty", "");
+        room.write_forbidden("state", "secret");
+        fifo(&room.path("pipe"));
+        let check = |uri: &str, part: &str| {
+            let text = text(&room, uri);
+            assert!(text.contains(part), "{uri}: {text}");
+        };
+        check("binary", "binary file of 3 bytes");
+        check("empty", "[the file is empty]");
+        check("missing", "does not exist");
+        check("pipe", "named pipe");
+        check(
+            &format!("file://{}", room.forbidden().join("state").display()),
+            "belongs to the agent itself",
+        );
+        check(
+            &format!("file://{}", room.forbidden().display()),
+            "belongs to the agent itself",
+        );
+        check(
+            "https://example.org/a",
+            "[https://example.org/a was not put in: only links to files",
+        );
+        check("zed:///agent/thread/1", "only links to files");
+        check("file://server/share/x", "only links to files");
+        check("", "was not put in");
+        check("file:", "was not put in");
+        check("file:///%00", "NUL");
+        check("file:///%zz%", "does not exist");
+    }
 }

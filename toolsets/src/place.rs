@@ -84,7 +84,7 @@ impl Places {
     /// Whether a real path lies in a forbidden folder, by its name or by the folder's or file's identity.
     pub(crate) fn forbids(&self, real: &Path) -> bool {
         self.forbids_name(real)
-            || real.ancestors().any(|folder| self.is_forbidden_folder(folder))
+            || self.has_forbidden_folder(real)
             || fs::symlink_metadata(real).is_ok_and(|metadata| self.forbids_link(&metadata))
     }
 
@@ -109,15 +109,14 @@ impl Places {
         ))
     }
 
-    /// Another name for the same folder: a bind mount, or other capitals where these make no difference.
-    fn is_forbidden_folder(&self, folder: &Path) -> bool {
-        let Ok(metadata) = fs::symlink_metadata(folder) else {
-            return false;
-        };
-        self.forbidden
-            .iter()
-            .filter_map(|forbidden| fs::symlink_metadata(forbidden).ok())
-            .any(|forbidden| same_file(&forbidden, &metadata))
+    /// Whether one of these folders is a forbidden one under another name: a bind mount, or other capitals where these
+    /// make no difference.
+    fn has_forbidden_folder(&self, path: &Path) -> bool {
+        let metadata = |path: &Path| fs::symlink_metadata(path).ok();
+        let forbidden: Vec<Metadata> = self.forbidden.iter().filter_map(|folder| metadata(folder)).collect();
+        path.ancestors()
+            .filter_map(metadata)
+            .any(|folder| forbidden.iter().any(|forbidden| same_file(forbidden, &folder)))
     }
 }
 

@@ -194,3 +194,188 @@ pub(crate) fn picture(mut head: Vec<u8>, rest: impl Read) -> Option<Vec<u8>> {
     rest.take(picture::MAX_PICTURE).read_to_end(&mut head).ok()?;
     (head.len() as u64 <= picture::MAX_PICTURE).then_some(head)
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use std::os::unix::fs::symlink;
+    use std::path::Path;
+
+    use agent_core::cancel::Cancel;
+
+    use super::*;
+    use crate::testing::{Room, call, fifo};
+
+    fn read(room: &Room, input: Value) -> Result<ToolOutput, ToolError> {
+        call(&ReadFile::new(Arc::clone(&room.files)), input)
+    }
+
+    #[test]
+    fn a_window_of_numbered_lines_is_read() {
+        let room = Room::new();
+        room.write("f", "one\ntwo\r\nthree\rfour");
+        room.write("empty", "");
+        let check =
+            |input: Value, expect: &str| assert_eq!(read(&room, input.clone()).unwrap().text, expect, "{input}");
+        check(
+            json!({"path": "f"}),
+            "     1\tone\n     2\ttwo\n     3\tthree\n     4\tfour\n",
+        );
+        check(json!({"path": "f", "offset": 4}), "     4\tfour\n");
+        check(
+            json!({"path": "f", "offset": "0", "limit": 1}),
+            "     1\tone\n[lines 1-1 of 4; next_offset=2]\n",
+        );
+        check(
+            json!({"path": "f", "offset": 2, "limit": 2}),
+            "     2\ttwo\n     3\tthree\n[lines 2-3 of 4; next_offset=4]\n",
+        );
+        check(json!({"path": "empty"}), "[the file is empty]\n");
+        let error = read(&room, json!({"path": "f", "offset": 5})).unwrap_err();
+        assert!(error.message.contains("f has 4 lines, so none from line 5"), "{error}");
+    }
+
+    #[test]
+    fn long_lines_and_long_files_are_cut() {
+        let room = Room::new();
+        room.write("wide", format!("{}\nend", "é".repeat(5000)));
+        let text = read(&room, json!({"path": "wide"})).unwrap().text;
+        assert!(text.contains("é… [cut: the line has 5000 characters]\n     2\tend\n"));
+        assert_eq!(text.matches('é').count(), 2000);
+        room.write("long", format!("{}\n", "y".repeat(993)).repeat(300));
+        let output = read(&room, json!({"path": "long"})).unwrap();
+        assert!(
+            output.text.ends_with("[lines 1-99 of 300; next_offset=100]\n"),
+            "{}",
+            &output.text[output.text.len() - 80..]
+        );
+        assert_eq!(output.raw.unwrap()["next_offset"], 100);
+    }
+
+    #[test]
+    fn encodings_are_read_as_text() {
+        let room = Room::new();
+        let check = |bytes: &[u8], expect: &str| {
+            room.write("f", bytes);
+            assert_eq!(read(&room, json!({"path": "f"})).unwrap().text, expect);
+        };
+        check(
+            b"\xef\xbb\xbfa",
+            "     1\ta\n[encoding: UTF-8 with byte order mark; kept when the file is changed]\n",
+        );
+        check(
+            b"\xff\xfea\0\n\0",
+            "     1\ta\n[encoding: UTF-16LE with byte order mark; kept when the file is changed]\n",
+        );
+        check(
+            b"\xfe\xff\0a",
+            "     1\ta\n[encoding: UTF-16BE with byte order mark; kept when the file is changed]\n",
+        );
+        check(
+            b"caf\xe9\n",
+            "     1\tcaf\u{e9}\n[encoding: windows-1252; kept when the file is changed]\n",
+        );
+    }
+
+    #[test]
+    fn a_window_far_into_a_large_file_is_read() {
+        let room = Room::new();
+        // More than the sample, so that the text comes in several pieces, cut anywhere.
+        let text: String = (1..=300_000).map(|number| format!("zeile {number} äöü\n")).collect();
+        room.write("f", &text);
+        let text = read(&room, json!({"path": "f", "offset": 250_000, "limit": 1}))
+            .unwrap()
+            .text;
+        assert_eq!(
+            text,
+            "250000\tzeile 250000 äöü\n[lines 250000-250000 of 300000; next_offset=250001]\n"
+        );
+    }
+
+    #[test]
+    fn what_is_no_text_is_refused_with_a_reason() {
+        let room = Room::new();
+        room.write("binary", b"\x7fELF\0\0");
+        room.write("src/main.rs", "");
+        room.write("README.md", "");
+        std::fs::create_dir(room.path("folder")).unwrap();
+        fifo(&room.path("pipe"));
+        symlink("pipe", room.path("link")).unwrap();
+        room.write(
+            "huge.png",
+            [b"\x89PNG\r\n\x1a\n".as_slice(), &vec![0; 4_000_000]].concat(),
+        );
+        let check = |path: &str, part: &str| {
+            let message = read(&room, json!({"path": path})).unwrap_err().message;
+            assert!(message.contains(part), "{path}: {message}");
+        };
+        check("binary", "binary file (6 bytes)");
+        check("folder", "is a folder");
+        check("pipe", "is a named pipe");
+        check("link", "is a named pipe");
+        check("/dev/zero", "is a device");
+        check("huge.png", "picture of 4000008 bytes");
+        check("REDME.md", "does not exist; similar: README.md");
+        check("main.rs", "similar: src/main.rs");
+        check("nothing/like/it", "look for it with search_files");
+    }
+
+    #[test]
+    fn a_picture_is_looked_at() {
+        let room = Room::new();
+        let bytes = b"\x89PNG\r\n\x1a\nrest";
+        room.write("a.txt", bytes);
+        let output = read(&room, json!({"path": "a.txt"})).unwrap();
+        let Content::Image { mime_type, data, .. } = &output.images[0] else {
+            panic!("an image")
+        };
+        assert_eq!((mime_type.as_str(), data.bytes()), ("image/png", bytes.as_slice()));
+        assert_eq!(output.text, "a.txt: image/png, 12 bytes");
+    }
+
+    #[test]
+    fn a_path_that_leads_elsewhere_by_now_is_not_read() {
+        let room = Room::new();
+        room.write("f", "f");
+        let outside = tempfile::NamedTempFile::new().unwrap();
+        let planned = ReadFile::new(Arc::clone(&room.files))
+            .plan(&json!({"path": "f"}))
+            .unwrap();
+        std::fs::remove_file(room.path("f")).unwrap();
+        symlink(outside.path(), room.path("f")).unwrap();
+        let run = Run {
+            cancel: &Cancel::new(),
+            report: &|_| {},
+        };
+        let error = (planned.action)(&run).unwrap_err();
+        assert!(error.message.contains("changed since it was shown"), "{error}");
+    }
+
+    #[test]
+    fn the_plan_names_the_place_and_the_line() {
+        let room = Room::new();
+        let tool = ReadFile::new(Arc::clone(&room.files));
+        let planned = tool.plan(&json!({"path": "src/a.rs", "offset": 10})).unwrap();
+        let path = room.path("src/a.rs");
+        assert_eq!(
+            planned.plan,
+            Plan::Read {
+                places: vec![Place {
+                    path: path.clone(),
+                    real: path.clone()
+                }]
+            }
+        );
+        assert_eq!(planned.locations, [Location { path, line: Some(10) }]);
+        let check = |input: Value, expect: &str| assert_eq!(tool.title(&input), expect);
+        check(json!({"path": "src/a.rs"}), "Read src/a.rs");
+        check(
+            json!({"path": "src/a.rs", "offset": 10, "limit": 31}),
+            "Read src/a.rs:10-40",
+        );
+        check(json!({"path": "src/a.rs", "offset": 10}), "Read src/a.rs:10-");
+        check(json!({"path": Path::new("a\nb")}), "Read a\\nb");
+        check(json!(null), "Read ?");
+    }
+}

@@ -89,7 +89,7 @@ mod tests {
 
     use super::*;
     use crate::place::Places;
-    use crate::testing::Room;
+    use crate::testing::{Room, fifo};
 
     fn names(room: &Room, cwd: &str) -> Vec<(String, String)> {
         let mut scope = room.scope();
@@ -142,14 +142,7 @@ mod tests {
         let outside = tempfile::tempdir().unwrap();
         fs::write(outside.path().join("secret"), "secret").unwrap();
         symlink(outside.path().join("secret"), room.path("AGENTS.md")).unwrap();
-        rustix::fs::mknodat(
-            rustix::fs::CWD,
-            room.path("CLAUDE.md"),
-            rustix::fs::FileType::Fifo,
-            rustix::fs::Mode::from_raw_mode(0o600),
-            0,
-        )
-        .unwrap();
+        fifo(&room.path("CLAUDE.md"));
         assert_eq!(names(&room, ""), Vec::new());
     }
 }

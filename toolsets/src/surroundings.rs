@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use agent_core::workspace::Surroundings;
 
-use crate::place::Places;
 use crate::git;
+use crate::place::Places;
 
 /// Looks around in the session's folder.
 pub(crate) fn look(places: &Places) -> Surroundings {

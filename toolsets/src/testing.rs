@@ -100,3 +100,9 @@ pub(crate) fn call(tool: &dyn Tool, input: Value) -> Result<ToolOutput, ToolErro
 pub(crate) fn plan(tool: &dyn Tool, input: Value) -> Result<Plan, ToolError> {
     tool.plan(&input).map(|planned| planned.plan)
 }
+
+/// Makes a named pipe.
+pub(crate) fn fifo(path: &Path) {
+    let made = std::process::Command::new("mkfifo").arg(path).status().unwrap();
+    assert!(made.success());
+}

@@ -72,7 +72,7 @@ pub(crate) fn read(head: &[u8], mut reader: impl Read, wanted: Wanted, cancel: &
     let mut size = head.len() as u64;
     let mut chunk = vec![0; CHUNK];
     let mut whole = false;
-    while !(window.is_full() && size > MAX_WHOLE) && !cancel.is_set() {
+    while !cancel.is_set() && (size <= MAX_WHOLE || !window.is_full()) {
         let read = reader.read(&mut chunk)?;
         if read == 0 {
             decode(&[], true, &mut window);

@@ -60,7 +60,10 @@ fn file_tools(files: &Arc<Files>) -> Vec<Arc<dyn Tool>> {
 }
 
 fn command_tools(scope: &Scope, config: &Config, forbidden: &[PathBuf]) -> Vec<Arc<dyn Tool>> {
-    let keys = config.providers.values().filter_map(|provider| provider.api_key_env.clone());
+    let keys = config
+        .providers
+        .values()
+        .filter_map(|provider| provider.api_key_env.clone());
     let environment = Environment::new(scope.session.clone(), Hidden(keys.collect()));
     let processes = Arc::new(Processes::new(environment));
     vec![
@@ -94,5 +97,126 @@ impl Workspace for LocalWorkspace {
 
     fn mention(&self, uri: &str) -> Vec<Content> {
         vec![mention::read(&self.files, uri)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use agent_core::tool::ToolError;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::testing::{Room, call};
+
+    fn open(room: &Room, disabled: &[&str]) -> Arc<dyn Workspace> {
+        let mut config = Config::default();
+        config.agent.disabled_tools = disabled.iter().map(|name| (*name).to_owned()).collect();
+        LocalWorkspaces::new(vec![room.forbidden().to_owned()], None).open(room.scope(), &config)
+    }
+
+    fn run(workspace: &dyn Workspace, name: &str, input: Value) -> Result<String, ToolError> {
+        let tool = workspace.tools().iter().find(|tool| tool.spec().name == name).unwrap();
+        call(tool.as_ref(), input).map(|output| output.text)
+    }
+
+    #[test]
+    fn disabled_tools_are_left_out() {
+        let room = Room::new();
+        let names = |disabled: &[&str]| -> Vec<String> {
+            open(&room, disabled)
+                .tools()
+                .iter()
+                .map(|tool| tool.spec().name.clone())
+                .collect()
+        };
+        let all = names(&[]);
+        for name in ["read_file", "write_file", "patch", "search_files", "todo"] {
+            assert!(all.iter().any(|tool| tool == name), "{name} in {all:?}");
+            assert!(!names(&[name]).iter().any(|tool| tool == name));
+        }
+    }
+
+    #[test]
+    fn the_tools_of_a_session_know_what_the_others_read_and_wrote() {
+        let room = Room::new();
+        room.write("f", "one\ntwo\n");
+        let (workspace, other) = (open(&room, &[]), open(&room, &[]));
+        run(&*workspace, "read_file", json!({"path": "f"})).unwrap();
+        run(
+            &*workspace,
+            "patch",
+            json!({"path": "f", "old_string": "one", "new_string": "three"}),
+        )
+        .unwrap();
+        assert!(
+            run(&*other, "write_file", json!({"path": "f", "content": "x"}))
+                .unwrap_err()
+                .message
+                .contains("read it first")
+        );
+        run(&*workspace, "write_file", json!({"path": "f", "content": "x"})).unwrap();
+        assert_eq!(room.text("f"), "x");
+    }
+
+    #[test]
+    fn a_patch_of_a_file_that_was_not_read_does_not_make_it_known() {
+        let room = Room::new();
+        room.write("f", "one\ntwo\n");
+        let workspace = open(&room, &[]);
+        run(
+            &*workspace,
+            "patch",
+            json!({"path": "f", "old_string": "one", "new_string": "three"}),
+        )
+        .unwrap();
+        assert!(run(&*workspace, "write_file", json!({"path": "f", "content": "x"})).is_err());
+    }
+
+    #[test]
+    fn what_tools_say_to_a_model_is_lean() {
+        let room = Room::new();
+        let workspace = open(&room, &[]);
+        let own = ["read_file", "write_file", "patch", "search_files", "todo"];
+        let specs = workspace
+            .tools()
+            .iter()
+            .map(|tool| tool.spec())
+            .filter(|spec| own.contains(&spec.name.as_str()));
+        let size: usize = specs
+            .map(|spec| spec.name.len() + spec.description.len() + spec.schema.to_string().len())
+            .sum();
+        assert!(size < 3_700, "{size} bytes");
+    }
+
+    #[test]
+    fn no_input_is_a_fault() {
+        let room = Room::new();
+        let workspace = open(&room, &[]);
+        let odd = [
+            json!(null),
+            json!([]),
+            json!("x"),
+            json!({"path": 1, "pattern": [], "items": {}, "patch": {}}),
+            json!({"path": "\0"}),
+        ];
+        for (tool, input) in workspace
+            .tools()
+            .iter()
+            .flat_map(|tool| odd.iter().map(move |input| (tool, input)))
+        {
+            let title = tool.title(input);
+            assert!(
+                !title.is_empty() && title.chars().count() < 200 && !title.contains(char::is_control),
+                "{title}"
+            );
+            tool.only_reads(input);
+            assert!(
+                tool.plan(input).is_err() || tool.spec().name == "todo",
+                "{} {input}",
+                tool.spec().name
+            );
+        }
     }
 }

@@ -143,17 +143,25 @@ impl Tool for WriteFile {
 fn planned(files: Arc<Files>, edit: Edit) -> Planned {
     let path = edit.place.path.clone();
     let shown = files.places.shown(&path);
+    let locations = vec![Location { path, line: None }];
+    if edit.before == edit.after {
+        let places = vec![edit.place];
+        return Planned {
+            plan: Plan::Read { places },
+            locations,
+            action: Box::new(move |_| Ok(ToolOutput::text(format!("{shown} holds just this already")))),
+        };
+    }
     let lines = edit.shown.new.as_deref().unwrap_or_default().lines().count();
     let text = match &edit.before {
         None => format!("created {shown} ({lines} lines)"),
-        Some(before) if Some(before) == edit.after.as_ref() => format!("{shown} holds just this already"),
         Some(_) => format!("wrote {shown}"),
     };
     Planned {
         plan: Plan::Change {
             changes: vec![edit.shown.clone()],
         },
-        locations: vec![Location { path, line: None }],
+        locations,
         action: Box::new(move |_| {
             edit::commit(&files, &[edit])?;
             Ok(ToolOutput {
@@ -161,5 +169,165 @@ fn planned(files: Arc<Files>, edit: Edit) -> Planned {
                 ..ToolOutput::text(text)
             })
         }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use agent_core::cancel::Cancel;
+    use agent_core::tool::Run;
+
+    use super::*;
+    use crate::read_file::ReadFile;
+    use crate::testing::{Room, call, fifo, plan};
+
+    fn write(room: &Room, path: &str, content: &str) -> Result<String, ToolError> {
+        let tool = WriteFile::new(Arc::clone(&room.files));
+        call(&tool, json!({"path": path, "content": content})).map(|output| output.text)
+    }
+
+    fn read(room: &Room, path: &str) {
+        call(&ReadFile::new(Arc::clone(&room.files)), json!({"path": path})).unwrap();
+    }
+
+    #[test]
+    fn a_new_file_is_made_with_its_folders() {
+        let room = Room::new();
+        assert_eq!(
+            write(&room, "a/b/c.txt", "one\ntwo\n").as_deref(),
+            Ok("created a/b/c.txt (2 lines)")
+        );
+        assert_eq!(room.text("a/b/c.txt"), "one\ntwo\n");
+        // What the session wrote itself it may write again.
+        assert_eq!(write(&room, "a/b/c.txt", "x").as_deref(), Ok("wrote a/b/c.txt"));
+        assert_eq!(
+            write(&room, "a/b/c.txt", "x").as_deref(),
+            Ok("a/b/c.txt holds just this already")
+        );
+        let left: Vec<_> = fs::read_dir(room.path("a/b")).unwrap().collect();
+        assert_eq!(left.len(), 1);
+    }
+
+    #[test]
+    fn an_existing_file_has_to_be_read_first() {
+        let room = Room::new();
+        room.write("f", "old");
+        assert!(write(&room, "f", "new").unwrap_err().message.contains("read it first"));
+        read(&room, "f");
+        room.write("f", "by someone else");
+        assert!(write(&room, "f", "new").unwrap_err().message.contains("read it first"));
+        read(&room, "f");
+        write(&room, "f", "new").unwrap();
+        assert_eq!(room.text("f"), "new");
+        fs::remove_file(room.path("f")).unwrap();
+        write(&room, "f", "again").unwrap();
+    }
+
+    #[test]
+    fn the_diff_holds_the_old_text() {
+        let room = Room::new();
+        room.write("f", "old\r\n");
+        read(&room, "f");
+        let tool = WriteFile::new(Arc::clone(&room.files));
+        let Plan::Change { changes } = plan(&tool, json!({"path": "f", "content": "new\n"})).unwrap() else {
+            panic!("a change")
+        };
+        assert_eq!(
+            (changes[0].old.as_deref(), changes[0].new.as_deref()),
+            (Some("old\r\n"), Some("new\r\n"))
+        );
+    }
+
+    #[test]
+    fn line_ends_mark_and_encoding_are_kept() {
+        let check = |old: &[u8], content: &str, expect: &[u8]| {
+            let room = Room::new();
+            room.write("f", old);
+            read(&room, "f");
+            write(&room, "f", content).unwrap();
+            assert_eq!(room.bytes("f"), expect);
+        };
+        check(b"a\r\nb\r\n", "x\ny\n", b"x\r\ny\r\n");
+        check(b"a\nb\n", "x\ny", b"x\ny");
+        check(b"\xef\xbb\xbfa\n", "b\n", b"\xef\xbb\xbfb\n");
+        check(b"\xff\xfea\0", "\u{e9}", b"\xff\xfe\xe9\0");
+        check(b"caf\xe9\n", "th\u{e9}\n", b"th\xe9\n");
+        let room = Room::new();
+        room.write("f", b"caf\xe9\n");
+        read(&room, "f");
+        let error = write(&room, "f", "→").unwrap_err();
+        assert!(error.message.contains("windows-1252, which has no '→'"), "{error}");
+    }
+
+    #[test]
+    fn mode_and_link_are_kept() {
+        let room = Room::new();
+        let target = room.write("target", "a");
+        fs::set_permissions(&target, fs::Permissions::from_mode(0o640)).unwrap();
+        symlink("target", room.path("link")).unwrap();
+        symlink("not yet", room.path("dangling")).unwrap();
+        read(&room, "link");
+        write(&room, "link", "b").unwrap();
+        write(&room, "dangling", "c").unwrap();
+        assert!(room.path("link").is_symlink() && room.path("dangling").is_symlink());
+        assert_eq!(
+            (room.text("target").as_str(), room.text("not yet").as_str()),
+            ("b", "c")
+        );
+        assert_eq!(fs::metadata(&target).unwrap().permissions().mode() & 0o777, 0o640);
+    }
+
+    #[test]
+    fn what_can_not_be_written_is_refused() {
+        let room = Room::new();
+        fifo(&room.path("pipe"));
+        room.write("binary", b"a\0");
+        room.files.saw(
+            &room.files.places.resolve("binary").unwrap(),
+            crate::files::fingerprint(b"a\0"),
+        );
+        let read_only = room.write("fixed", "a");
+        fs::set_permissions(&read_only, fs::Permissions::from_mode(0o444)).unwrap();
+        read(&room, "fixed");
+        let check = |path: &str, part: &str| {
+            let message = write(&room, path, "x").unwrap_err().message;
+            assert!(message.contains(part), "{path}: {message}");
+        };
+        check("pipe", "named pipe");
+        check(".", "a folder");
+        check("new/", "names a folder");
+        check("binary", "binary");
+        check("fixed", "read-only");
+        check("", "empty");
+        check(
+            &room.forbidden().join("x").display().to_string(),
+            "belongs to the agent itself",
+        );
+    }
+
+    #[test]
+    fn a_file_that_changed_while_the_question_was_open_stays() {
+        let room = Room::new();
+        room.write("f", "old");
+        read(&room, "f");
+        let tool = WriteFile::new(Arc::clone(&room.files));
+        let planned = tool.plan(&json!({"path": "f", "content": "new"})).unwrap();
+        room.write("f", "other");
+        let run = Run {
+            cancel: &Cancel::new(),
+            report: &|_| {},
+        };
+        assert!(
+            (planned.action)(&run)
+                .unwrap_err()
+                .message
+                .contains("changed since it was shown")
+        );
+        assert_eq!(room.text("f"), "other");
     }
 }

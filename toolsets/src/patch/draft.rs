@@ -73,6 +73,7 @@ impl<'a> Drafts<'a> {
     pub(crate) fn delete(&mut self, path: &str) -> Result<(), ToolError> {
         let index = self.open(path)?;
         self.check_exists(index)?;
+        self.check_no_link(index)?;
         self.note(index, "deleted");
         self.drafts[index].now = Now::Absent;
         Ok(())
@@ -97,6 +98,7 @@ impl<'a> Drafts<'a> {
 
     pub(crate) fn rename(&mut self, from: &str, to: &str, change: &Change) -> Result<(), ToolError> {
         let index = self.open(from)?;
+        self.check_no_link(index)?;
         let text = match change {
             Change::Hunks(hunks) if hunks.is_empty() => self.text(index)?.to_owned(),
             Change::Hunks(_) | Change::Replace { .. } => self.applied(index, change)?.text,
@@ -202,6 +204,17 @@ impl<'a> Drafts<'a> {
             }
             (Now::Absent, Some(_)) => Err(self.error(index, "is deleted or moved by an earlier part of the patch")),
             (Now::Text(_) | Now::Untouched, _) => Ok(()),
+        }
+    }
+
+    /// Taking away what a link leads to would leave the link, which nobody means.
+    fn check_no_link(&self, index: usize) -> Result<(), ToolError> {
+        match self.drafts[index].place.path.is_symlink() {
+            true => Err(self.error(
+                index,
+                "is a symbolic link; name the file itself, or use a command for the link",
+            )),
+            false => Ok(()),
         }
     }
 

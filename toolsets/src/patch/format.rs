@@ -1,6 +1,6 @@
 //! What a patch in either format says, and the faults it can have.
 
-use super::apply::{Hunk, HunkLine};
+use super::hunk::{Hunk, HunkLine};
 use super::{unified, v4a};
 
 /// What a patch does to one file.

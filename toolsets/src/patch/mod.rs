@@ -3,8 +3,12 @@
 mod apply;
 mod draft;
 mod find;
+mod folded;
 mod format;
+mod hunk;
 mod nearest;
+mod replace;
+mod rewrite;
 #[cfg(test)]
 mod tests;
 mod unified;
@@ -13,7 +17,7 @@ mod v4a;
 use std::sync::Arc;
 
 use agent_core::event::{Display, ToolKind, ToolOutput};
-use agent_core::plan::{Location, Plan};
+use agent_core::plan::{Location, Place, Plan};
 use agent_core::provider::ToolSpec;
 use agent_core::tool::{Planned, Tool, ToolError};
 use serde::Deserialize;
@@ -148,32 +152,31 @@ impl Tool for Patch {
                 Step::Move(from, to, change) => drafts.rename(&from, &to, &change),
             };
             if let Err(error) = done {
-                return Ok(misfit(&drafts, error));
+                return refused(drafts.places(), error);
             }
         }
         match drafts.finish() {
             Ok(finished) => Ok(planned(Arc::clone(&self.files), finished)),
-            Err((places, error)) => Ok(refused(places, error)),
+            Err((places, error)) => refused(places, error),
         }
     }
 }
 
-fn misfit(drafts: &Drafts<'_>, error: ToolError) -> Planned {
-    refused(drafts.places(), error)
-}
-
 /// A patch that does not fit still tells what stands in the file. So its plan is to read it, which policy judges as
 /// any other reading, and its end is the error.
-fn refused(places: Vec<agent_core::plan::Place>, error: ToolError) -> Planned {
-    let location = |place: &agent_core::plan::Place| Location {
+fn refused(places: Vec<Place>, error: ToolError) -> Result<Planned, ToolError> {
+    if places.is_empty() {
+        return Err(error);
+    }
+    let location = |place: &Place| Location {
         path: place.path.clone(),
         line: None,
     };
-    Planned {
+    Ok(Planned {
         locations: places.iter().map(location).collect(),
         plan: Plan::Read { places },
         action: Box::new(move |_| Err(error)),
-    }
+    })
 }
 
 fn planned(files: Arc<Files>, finished: draft::Finished) -> Planned {

@@ -135,6 +135,7 @@ fn hunks_are_applied_where_they_are_meant() {
     check("b\na\n", "@@\n-a\n+A\n@@\n-b\n+B", "B\nA\n");
     check("a\nx\nx\n", "@@\n-x\n+y\n*** End of File", "a\nx\ny\n");
     check("x\na\nx\n", "@@ -3,1 +3,1 @@\n-x\n+y", "x\na\ny\n");
+    check("a\nb\n", "@@\n a\n@@\n-b\n+c\n\n", "a\nc\n");
     // Additions only.
     check("a\nb\n", "@@ a\n+n", "a\nn\nb\n");
     check("a", "@@\n+n", "a\nn");
@@ -355,6 +356,19 @@ fn mode_and_links_are_kept() {
     let patch = "*** Begin Patch\n*** Update File: real/script\n*** Move to: moved\n*** End Patch";
     call(&tool(&room), json!({"patch": patch})).unwrap();
     assert_eq!(fs::metadata(room.path("moved")).unwrap().mode() & 0o777, 0o751);
+}
+
+#[test]
+fn a_link_is_not_taken_for_its_target() {
+    let room = Room::new();
+    room.write("target", "one\n");
+    symlink("target", room.path("link")).unwrap();
+    for body in ["*** Delete File: link\n", "*** Update File: link\n*** Move to: moved\n"] {
+        let patch = format!("*** Begin Patch\n{body}*** End Patch");
+        let error = call(&tool(&room), json!({"patch": patch})).unwrap_err();
+        assert!(error.message.contains("symbolic link"), "{error}");
+    }
+    assert!(room.path("link").exists());
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Unified diffs, as `diff -u` and `git diff` write them. Line numbers are taken as hints: models count badly.
 
-use super::apply::{Hunk, HunkLine};
 use super::format::{FileAction, FilePatch, FormatError, trim_separators};
+use super::hunk::{Hunk, HunkLine};
 
 pub(crate) const EXPECTED: &str = "each line of a hunk begins with a space (kept), `-` (removed) or `+` (added)";
 

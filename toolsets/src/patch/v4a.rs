@@ -1,11 +1,12 @@
 //! The V4A format: `*** Begin Patch`, sections by file, hunks found by their lines.
 
-use super::apply::{Hunk, HunkLine};
 use super::format::{FileAction, FilePatch, FormatError, trim_separators};
+use super::hunk::{Hunk, HunkLine};
 use super::unified;
 
 pub(crate) const BEGIN: &str = "*** Begin Patch";
 const END: &str = "*** End Patch";
+const END_OF_FILE: &str = "*** End of File";
 
 /// Reads the sections between the first and the last line of the patch; what stands around them is no part of it.
 pub(crate) fn parse(lines: &[&str]) -> Result<Vec<FilePatch>, FormatError> {
@@ -93,8 +94,15 @@ impl<'a> Reader<'a> {
     fn updated(&mut self, path: &str) -> Result<FileAction, FormatError> {
         let to = self.take("*** Move to: ").map(|to| to.trim().to_owned());
         let mut hunks = Vec::new();
-        while let Some(hunk) = self.hunk()? {
-            hunks.push(hunk);
+        while self
+            .peek()
+            .is_some_and(|line| !line.starts_with("*** ") || line.trim_end() == END_OF_FILE)
+        {
+            let hunk = self.hunk()?;
+            // Models also send hunks that only show context.
+            if hunk.lines.iter().any(|line| !matches!(line, HunkLine::Keep(_))) {
+                hunks.push(hunk);
+            }
         }
         if hunks.is_empty() && to.is_none() {
             return Err(FormatError::NoChange(path.trim().to_owned()));
@@ -102,7 +110,7 @@ impl<'a> Reader<'a> {
         Ok(FileAction::Update { to, hunks })
     }
 
-    fn hunk(&mut self) -> Result<Option<Hunk>, FormatError> {
+    fn hunk(&mut self) -> Result<Hunk, FormatError> {
         let mut hunk = Hunk::default();
         while let Some(anchor) = self.take("@@") {
             match unified::first_line(anchor) {
@@ -124,12 +132,11 @@ impl<'a> Reader<'a> {
             self.at += 1;
         }
         trim_separators(&mut hunk, empty);
-        if self.peek().is_some_and(|line| line.trim_end() == "*** End of File") {
+        if self.peek().is_some_and(|line| line.trim_end() == END_OF_FILE) {
             self.at += 1;
             hunk.at_end = true;
         }
-        let changes = hunk.lines.iter().any(|line| !matches!(line, HunkLine::Keep(_)));
-        Ok(changes.then_some(hunk))
+        Ok(hunk)
     }
 }
 

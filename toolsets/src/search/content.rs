@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use agent_core::cancel::Cancel;
 use agent_core::plan::Place;
 use agent_core::tool::ToolError;
+use grep_matcher::LineTerminator;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch};
 
@@ -58,6 +59,11 @@ impl Pattern {
         SearcherBuilder::new()
             .line_number(true)
             .multi_line(self.over_lines)
+            .line_terminator(if self.over_lines {
+                LineTerminator::byte(b'\n')
+            } else {
+                LineTerminator::crlf()
+            })
             .before_context(context)
             .after_context(context)
             .binary_detection(BinaryDetection::quit(0))
@@ -73,7 +79,7 @@ pub(super) fn search(files: &Files, search: &Search, pattern: &Pattern, cancel: 
         Output::Files | Output::Count => ("file with matches", "files with matches"),
     };
     let mut page = Page::new(search.window, noun);
-    let mut matched = 0;
+    let (mut matched, mut unread) = (0, 0);
     let context = if search.output == Output::Matches {
         search.context
     } else {
@@ -91,11 +97,11 @@ pub(super) fn search(files: &Files, search: &Search, pattern: &Pattern, cancel: 
             tells: false,
             after: None,
         };
-        // A file that can't be read, or turns out to be binary, has no more hits; the search is about the others.
-        if let Some(file) = open(files, &path) {
+        let searched = open(files, &path).is_some_and(|file| {
             let reader = UntilCancelled { file, cancel };
-            let _ = searcher.search_reader(&pattern.matcher, reader, &mut hits);
-        }
+            searcher.search_reader(&pattern.matcher, reader, &mut hits).is_ok()
+        });
+        unread += u64::from(!searched);
         let matches = hits.matches;
         matched += u64::from(matches > 0);
         if matches > 0 && search.output != Output::Matches && page.count() {
@@ -108,8 +114,13 @@ pub(super) fn search(files: &Files, search: &Search, pattern: &Pattern, cancel: 
             break;
         }
     }
+    let files = |count: u64| format!("{count} {}", if count == 1 { "file" } else { "files" });
     if search.output == Output::Matches && matched > 0 {
-        page.detail = format!(" in {matched} {}", if matched == 1 { "file" } else { "files" });
+        page.detail = format!(" in {}", files(matched));
+    }
+    if unread > 0 {
+        page.detail
+            .push_str(&format!("; {} could not be searched", files(unread)));
     }
     page
 }
@@ -131,7 +142,7 @@ fn open(files: &Files, path: &Path) -> Option<File> {
         path: path.to_owned(),
         real: PathBuf::from(path),
     };
-    files.open(&place).ok().map(|(file, _)| file)
+    files.open_real(&place).ok().map(|(file, _)| file)
 }
 
 /// A file that ends with an error once the search is cancelled, since a large one without a match calls no sink.
@@ -175,6 +186,11 @@ impl Hits<'_> {
         }
         let text = String::from_utf8_lossy(bytes);
         for (number, line) in (first..).zip(text.lines()) {
+            // A match over lines can be as long as its file.
+            if self.page.is_over() {
+                self.page.text.push_str("  … [cut]\n");
+                return;
+            }
             self.page.text.push_str(&format!("{number:>6}{mark} {}\n", cut(line)));
             self.after = Some(number);
         }

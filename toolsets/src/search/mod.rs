@@ -138,18 +138,15 @@ impl SearchFiles {
 impl Search {
     fn run(&self, files: &Files, run: &Run<'_>) -> Result<ToolOutput, ToolError> {
         files.check_unmoved(&self.place)?;
-        let shown = files.places.shown(&self.place.path);
         if let Err(error) = fs::metadata(&self.place.real) {
-            return Err(ToolError::new(match error.kind() {
-                std::io::ErrorKind::NotFound => format!("{shown} does not exist{}", files.hint(&self.place)),
-                _ => format!("cannot search {shown}: {error}"),
-            }));
+            return Err(files.unreadable(&self.place, &error));
         }
         let page = match &self.wanted {
             Wanted::Content(pattern) => content::search(files, self, pattern, run.cancel),
             Wanted::Names(matcher) => names::search(files, self, matcher, run.cancel),
         };
         if run.cancel.is_set() {
+            let shown = files.places.shown(&self.place.path);
             return Err(ToolError::new(format!("the search in {shown} was cancelled")));
         }
         Ok(page.output())

@@ -18,7 +18,7 @@ pub(super) struct Page {
     pub(super) text: String,
     seen: u64,
     told: u64,
-    /// Hits and text that a person is shown in the summary, such as the number of files.
+    /// What the summary adds, such as the number of files.
     pub(super) detail: String,
 }
 
@@ -37,7 +37,7 @@ impl Page {
     /// Counts a hit; whether it is one of those that are told.
     pub(super) fn count(&mut self) -> bool {
         self.seen += 1;
-        let tell = self.seen > self.window.offset && self.told < self.window.limit && self.text.len() < MAX_TEXT;
+        let tell = self.seen > self.window.offset && !self.is_full();
         self.told += u64::from(tell);
         tell
     }
@@ -54,7 +54,12 @@ impl Page {
 
     /// Whether no further hit is told.
     pub(super) fn is_full(&self) -> bool {
-        self.told >= self.window.limit || self.text.len() >= MAX_TEXT
+        self.told >= self.window.limit || self.is_over()
+    }
+
+    /// Whether there is no room for more text.
+    pub(super) fn is_over(&self) -> bool {
+        self.text.len() >= MAX_TEXT
     }
 
     pub(super) fn output(self) -> ToolOutput {
@@ -68,7 +73,7 @@ impl Page {
         let next = self.window.offset + self.told;
         let rest = (next < self.seen).then_some(next);
         let summary = match (self.seen, self.told, rest) {
-            (0, _, _) => format!("[no {many}]"),
+            (0, _, _) => format!("[no {many}{}]", self.detail),
             (_, 0, _) => format!(
                 "[{total} {noun}{}; none from offset {}]",
                 self.detail, self.window.offset

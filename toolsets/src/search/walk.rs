@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use agent_core::boundary::is_secret_name;
 use agent_core::cancel::Cancel;
 use globset::GlobMatcher;
 use ignore::{DirEntry, WalkBuilder};
@@ -11,6 +12,9 @@ use crate::files::Files;
 
 /// Folders of version control, which hold no text of the project.
 const SKIPPED: [&str; 4] = [".git", ".hg", ".svn", ".jj"];
+
+/// Folders whose files are made up by the kernel as they are read, some without end.
+const KERNEL: [&str; 3] = ["/dev", "/proc", "/sys"];
 
 /// Walks the files below a real path. The path itself is taken even if it is ignored or secret: it was named, so
 /// policy has judged it.
@@ -26,7 +30,8 @@ pub(crate) fn files<'a>(
         let name = entry.file_name().to_string_lossy();
         entry.depth() == 0
             || !(SKIPPED.contains(&name.as_ref())
-                || is_secret(&name)
+                || is_secret_name(Path::new(name.as_ref()))
+                || KERNEL.iter().any(|folder| entry.path() == Path::new(folder))
                 || forbidden.iter().any(|folder| entry.path().starts_with(folder)))
     };
     WalkBuilder::new(root)
@@ -49,14 +54,4 @@ pub(crate) fn relative<'a>(base: &Path, path: &'a Path) -> &'a Path {
         Ok(inside) if !inside.as_os_str().is_empty() => inside,
         Ok(_) | Err(_) => path.file_name().map_or(path, Path::new),
     }
-}
-
-/// Names of files and folders that policy asks about before they are read. A search passes them by; who needs one
-/// names it.
-fn is_secret(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    name.starts_with(".env")
-        || Path::new(&name).extension().is_some_and(|extension| extension == "pem")
-        || (name.starts_with("id_") && !name.contains('.'))
-        || [".netrc", ".ssh", ".aws", ".gnupg"].contains(&name.as_str())
 }
