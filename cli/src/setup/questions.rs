@@ -2,10 +2,13 @@
 
 use std::io::IsTerminal;
 
+use dialoguer::console::Term;
 use dialoguer::{Confirm, Input, Password, Select};
+use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 
 use crate::exit::{Exit, Fail};
 use crate::known::KNOWN;
+use crate::signals;
 
 /// Rows of a list that are shown at once.
 const ROWS: usize = 15;
@@ -18,9 +21,11 @@ pub(super) struct Questions {
 impl Questions {
     /// Asks where stdin and stderr are a terminal.
     pub(super) fn at_terminal() -> Self {
-        Self {
-            at_terminal: std::io::stdin().is_terminal() && std::io::stderr().is_terminal(),
+        let at_terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+        if at_terminal {
+            mend_on_signal();
         }
+        Self { at_terminal }
     }
 
     /// Nobody is there to ask.
@@ -102,6 +107,22 @@ impl Questions {
             Some(model) => Ok(model.clone()),
             None => ask_text("Model"),
         }
+    }
+}
+
+/// Ends the process at a signal with the terminal as it was: a question hides the cursor, and that for a key the echo.
+fn mend_on_signal() {
+    let before = tcgetattr(std::io::stdin()).ok();
+    let listening = signals::listen(move |_| {
+        if let Some(before) = &before {
+            // Nothing else can be done about a terminal that is gone.
+            let _ = tcsetattr(std::io::stdin(), OptionalActions::Now, before);
+        }
+        let _ = Term::stderr().show_cursor();
+        std::process::exit(Exit::Interrupted.code().into());
+    });
+    if let Err(error) = listening {
+        tracing::warn!("can't listen to signals, so that Ctrl-C may leave the terminal without echo: {error}");
     }
 }
 
