@@ -1,6 +1,6 @@
 //! The questions of setup at the terminal. Without one, each is an error that names its flag.
 
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal};
 
 use dialoguer::console::Term;
 use dialoguer::{Confirm, Input, Password, Select};
@@ -133,5 +133,12 @@ fn ask_text(prompt: &str) -> Result<String, Fail> {
 
 /// Ctrl-C or a closed terminal in the middle of a question.
 fn given_up(error: dialoguer::Error) -> Fail {
-    Fail::new(Exit::Interrupted, format!("nothing was saved: {error}"))
+    let dialoguer::Error::IO(cause) = &error;
+    match cause.kind() {
+        io::ErrorKind::Interrupted => Fail::new(Exit::Interrupted, "nothing was saved"),
+        _ => Fail::new(
+            Exit::Failed,
+            format!("can't ask at this terminal ({error}); nothing was saved"),
+        ),
+    }
 }

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use agent_core::approval::Approval;
 use agent_core::change::FileChange;
 use agent_core::content::Content;
 use agent_core::event::CallInput;
@@ -144,6 +145,23 @@ fn output_that_was_not_live_is_shown_at_the_end_and_cut() {
         "{shown}"
     );
     assert!(shown.ends_with("  25\n"), "{shown}");
+}
+
+#[test]
+fn a_refusal_is_explained_unless_the_user_was_asked() {
+    let asked = Event::ApprovalRequested {
+        approval: Approval {
+            id: "a".into(),
+            call: "1".into(),
+            reason: String::new(),
+            options: Vec::new(),
+            shown: None,
+        },
+    };
+    let start = started("1", ToolKind::Execute, "$ rm");
+    let end = finished("1", ToolStatus::Denied, "a rule forbids it");
+    check(&[start.clone(), end.clone()], "• $ rm … refused\n  a rule forbids it\n");
+    check(&[start, asked, end], "• $ rm\n• $ rm … refused\n");
 }
 
 #[test]
