@@ -134,11 +134,11 @@ fn ask_text(prompt: &str) -> Result<String, Fail> {
 /// Ctrl-C or a closed terminal in the middle of a question.
 fn given_up(error: dialoguer::Error) -> Fail {
     let dialoguer::Error::IO(cause) = &error;
-    match cause.kind() {
-        io::ErrorKind::Interrupted => Fail::new(Exit::Interrupted, "nothing was saved"),
-        _ => Fail::new(
-            Exit::Failed,
-            format!("can't ask at this terminal ({error}); nothing was saved"),
-        ),
+    if cause.kind() == io::ErrorKind::Interrupted {
+        return Fail::new(Exit::Interrupted, "nothing was saved");
     }
+    Fail::new(
+        Exit::Failed,
+        format!("can't ask at this terminal ({error}); nothing was saved"),
+    )
 }
