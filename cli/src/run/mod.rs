@@ -46,7 +46,7 @@ pub(crate) fn run(args: RunArgs, paths: Result<&Paths, NoHome>) -> Result<Exit, 
     signals::listen(move |signal| _ = heard.send(signal))?;
 
     let setup = Arc::new(UserSetup::new(paths.ok().cloned(), Environment::real()));
-    let wired = wiring::start(paths, setup, "run", args.prefer.clone().into())?;
+    let wired = wiring::start(paths, setup, "run", args.prefer.clone().into());
     if let Some(reason) = wired.store.warning() {
         writeln!(anstream::stderr(), "warning: {reason}")?;
     }
