@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-use agent_core::content::plain_text;
+use agent_core::content::Content;
 use agent_core::event::{
     Display, Envelope, Event, Failure, HistoryMove, PlanEntry, PlanStatus, Progress, SessionChange, Severity,
     StopReason, ToolCall, ToolKind, ToolOutcome, ToolOutput, ToolStatus,
@@ -101,10 +101,17 @@ impl<T: Write, S: Write> People<T, S> {
         writeln!(self.side, "{style}{}{style:#}", plain(line))
     }
 
-    fn prompt(&mut self, text: &str) -> io::Result<()> {
+    fn prompt(&mut self, content: &[Content]) -> io::Result<()> {
         self.close()?;
-        for line in plain(text).lines() {
-            writeln!(self.side, "{BOLD}> {line}{BOLD:#}")?;
+        for piece in content {
+            let shown = match piece {
+                Content::Text { text } => plain(text).into_owned(),
+                Content::Image { mime_type, .. } => format!("[picture, {}]", one_line(mime_type)),
+                Content::Resource { uri, .. } | Content::Link { uri, .. } => format!("[{}]", one_line(uri)),
+            };
+            for line in shown.lines() {
+                writeln!(self.side, "{BOLD}> {line}{BOLD:#}")?;
+            }
         }
         Ok(())
     }
@@ -285,9 +292,7 @@ impl<T: Write, S: Write> People<T, S> {
     /// Shows what happened. An error means that nobody reads any more.
     pub(crate) fn print(&mut self, event: &Event) -> io::Result<()> {
         match event {
-            Event::UserMessage { content, .. } if self.audience == Audience::Transcript => {
-                self.prompt(&plain_text(content))
-            }
+            Event::UserMessage { content, .. } if self.audience == Audience::Transcript => self.prompt(content),
             Event::UserMessage { .. } | Event::StepFinished { .. } => Ok(()),
             Event::AgentText { text, .. } => self.answer(text),
             Event::AgentThought { text, .. } => self.dim(Open::Thought, text),

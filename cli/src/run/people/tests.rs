@@ -5,7 +5,6 @@ use std::rc::Rc;
 
 use agent_core::approval::Approval;
 use agent_core::change::FileChange;
-use agent_core::content::Content;
 use agent_core::event::CallInput;
 use agent_core::plan::Place;
 use agent_core::provider::Usage;
@@ -202,9 +201,13 @@ fn foreign_text_cannot_move_the_cursor_but_a_pipe_gets_it_as_it_is() {
 
 #[test]
 fn a_transcript_has_the_prompts_and_a_line_a_call() {
+    let link = Content::Link {
+        uri: "file:///a.rs#L3".into(),
+        name: "a.rs".into(),
+    };
     let prompt = Event::UserMessage {
         id: "u".into(),
-        content: vec![Content::text("look\nhere")],
+        content: vec![Content::text("look\nhere"), link],
         context: vec![Content::text("hidden")],
         command: false,
     };
@@ -219,7 +222,7 @@ fn a_transcript_has_the_prompts_and_a_line_a_call() {
         ],
     );
     let shown = anstream::adapter::strip_str(&shown).to_string();
-    assert_eq!(shown, "> look\n> here\n• Read a … done\ndone\n");
+    assert_eq!(shown, "> look\n> here\n> [file:///a.rs#L3]\n• Read a … done\ndone\n");
 }
 
 #[test]
