@@ -1,5 +1,6 @@
 //! `agent acp`: serves an editor on stdin and stdout until it is gone.
 
+use std::io::{self, IsTerminal, Read, Stdin};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -40,12 +41,30 @@ fn serve(args: AcpArgs, paths: Result<&Paths, NoHome>) -> Result<Exit, Fail> {
 
     let setup = Arc::new(UserSetup::new(paths.ok().cloned(), Environment::real()));
     let provider = chosen_provider(&setup, args.prefer.model.as_ref());
-    let wired = wiring::start(paths, setup.clone(), "acp", args.prefer.into())?;
+    let wired = wiring::start(paths, setup.clone(), "acp", args.prefer.into());
     if let Some(reason) = wired.store.warning() {
         tracing::warn!("{reason}");
     }
-    wiring::serve(&wired, setup, provider, &stop)?;
+    if std::io::stdin().is_terminal() {
+        tracing::warn!("this speaks the Agent Client Protocol with an editor; in a terminal, use `agent run`");
+    }
+    let served = wiring::serve(&wired, Input(std::io::stdin()), setup, provider, &stop);
+    end_in_any_case();
+    served?;
     Ok(Exit::Done)
+}
+
+/// Our stdin. Its end is the end of the client, so the last moment begins there.
+struct Input(Stdin);
+
+impl Read for Input {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.0.read(buffer)?;
+        if read == 0 && !buffer.is_empty() {
+            end_in_any_case();
+        }
+        Ok(read)
+    }
 }
 
 /// The provider that setup would be about. A configuration that can't be read is told when a session begins.

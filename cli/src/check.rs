@@ -50,23 +50,23 @@ fn configuration(setup: &UserSetup, paths: Result<&Paths, NoHome>) -> Checked {
 
 fn credentials(setup: &UserSetup, config: &Config, model: &ModelRef) -> Checked {
     let credentials = setup.credentials();
-    if !credentials.warnings.is_empty() {
-        return Err(credentials.warnings.join("; "));
-    }
     let rule = match service::resolve(&model.provider, config).map_err(|error| error.to_string())? {
         Backend::OpenAiChat(remote) => remote.key,
         Backend::Offline | Backend::Script(_) => KeyRule::None,
     };
-    let (variable, required) = match rule {
-        KeyRule::None => return Ok(format!("{} needs none", model.provider)),
-        KeyRule::Optional(variable) => (variable, false),
-        KeyRule::Required(variable) => (variable, true),
+    let found = match rule {
+        KeyRule::None => format!("{} needs none", model.provider),
+        KeyRule::Optional(variable) => match credentials.key(&variable) {
+            Some(key) => format!("{variable} {}", key.from),
+            None => format!("{variable} is not set, and {} may do without", model.provider),
+        },
+        KeyRule::Required(variable) => match credentials.key(&variable) {
+            Some(key) => format!("{variable} {}", key.from),
+            None => return Err(format!("{variable} is not set: run `agent setup`, or set it")),
+        },
     };
-    match credentials.key(&variable) {
-        Some(key) => Ok(format!("{variable} {}", key.from)),
-        None if required => Err(format!("{variable} is not set: run `agent setup`, or set it")),
-        None => Ok(format!("{variable} is not set, and {} may do without", model.provider)),
-    }
+    let lines = std::iter::once(found).chain(credentials.warnings.iter().map(|warning| format!("warning: {warning}")));
+    Ok(lines.collect::<Vec<_>>().join("; "))
 }
 
 fn usable(setup: &UserSetup, config: &Config, model: &ModelRef) -> Checked {

@@ -12,7 +12,7 @@ use crate::service;
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ConfigError {
     /// Its file can't be read.
-    #[error("can't read the configuration {path}: {source}", path = .path.display())]
+    #[error("can't read the configuration {path}", path = .path.display())]
     Read {
         /// The file.
         path: PathBuf,
@@ -43,12 +43,17 @@ pub(crate) enum ConfigError {
 pub(crate) fn read(path: &Path) -> Result<Config, ConfigError> {
     match std::fs::read_to_string(path) {
         Ok(text) => parse(&text, path),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Config::default()),
+        Err(error) if is_absent(error.kind()) => Ok(Config::default()),
         Err(source) => Err(ConfigError::Read {
             path: path.to_owned(),
             source,
         }),
     }
+}
+
+/// Whether there is no such file, or no such folder for it.
+fn is_absent(kind: io::ErrorKind) -> bool {
+    matches!(kind, io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 /// Reads the text of a configuration; the path is for its errors.
@@ -119,7 +124,18 @@ mod tests {
 
     #[test]
     fn a_missing_file_is_the_default() {
-        assert_eq!(read(Path::new("/nowhere/config.toml")).unwrap(), Config::default());
+        for path in ["/nowhere/config.toml", "/dev/null/config.toml"] {
+            assert_eq!(read(Path::new(path)).unwrap(), Config::default(), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_read_is_told() {
+        let error = anyhow::Error::new(read(Path::new("/")).unwrap_err());
+        assert!(
+            format!("{error:#}").starts_with("can't read the configuration /: "),
+            "{error:#}"
+        );
     }
 
     #[test]

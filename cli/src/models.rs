@@ -109,10 +109,63 @@ fn write_report(out: &mut dyn Write, report: &Report, config: &Config) -> io::Re
         Ok(fine) => writeln!(out, "{}: {fine}", report.provider)?,
         Err(why) => writeln!(out, "{}: not usable: {why}", report.provider)?,
     }
-    for model in &report.models {
-        let is_default = config.model.provider == report.provider && config.model.model == *model;
-        let mark = if is_default { "  (default)" } else { "" };
+    let default = (config.model.provider == report.provider).then_some(&config.model.model);
+    let unlisted = default.filter(|default| !report.models.contains(default));
+    for model in unlisted.into_iter().chain(&report.models) {
+        let mark = if default == Some(model) { "  (default)" } else { "" };
         writeln!(out, "  {}/{model}{mark}", report.provider)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    fn check(state: Result<&str, &str>, models: &[&str], expect: &str) {
+        let config = Config {
+            model: "local/a".parse().unwrap(),
+            ..Config::default()
+        };
+        let report = Report {
+            provider: "local".into(),
+            state: state.map(str::to_owned).map_err(str::to_owned),
+            models: models.iter().map(|model| (*model).to_owned()).collect(),
+        };
+        let mut out = Vec::new();
+        write_report(&mut out, &report, &config).unwrap();
+        assert_eq!(String::from_utf8(out).unwrap(), expect);
+    }
+
+    #[test]
+    fn the_default_is_marked_and_never_missing() {
+        check(
+            Ok("answers"),
+            &["b", "a"],
+            "local: answers\n  local/b\n  local/a  (default)\n",
+        );
+        check(
+            Ok("answers"),
+            &["b"],
+            "local: answers\n  local/a  (default)\n  local/b\n",
+        );
+        check(
+            Err("refused"),
+            &[],
+            "local: not usable: refused\n  local/a  (default)\n",
+        );
+    }
+
+    #[test]
+    fn only_what_could_answer_is_asked() {
+        let setup = UserSetup::new(None, Environment::of(&[("GROQ_API_KEY", "k")]));
+        let config = Config {
+            model: "mistral/m".parse().unwrap(),
+            ..Config::default()
+        };
+        let names: Vec<String> = providers(&setup, &config).into_iter().collect();
+        assert_eq!(names, ["groq", "mistral", "offline"]);
+    }
 }

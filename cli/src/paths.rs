@@ -23,7 +23,7 @@ pub(crate) struct NoHome;
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FolderError {
     /// It can't be made or looked at.
-    #[error("can't use the folder {path}: {source}", path = .path.display())]
+    #[error("can't use the folder {path}", path = .path.display())]
     Io {
         /// The folder.
         path: PathBuf,

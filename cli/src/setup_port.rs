@@ -81,7 +81,8 @@ fn key(credentials: &Credentials, name: &str, rule: &KeyRule) -> Result<Option<S
 impl Setup for UserSetup {
     fn config(&self) -> Result<Config, SetupError> {
         match &self.paths {
-            Some(paths) => config::read(&paths.config_file()).map_err(|error| SetupError::Config(error.to_string())),
+            Some(paths) => config::read(&paths.config_file())
+                .map_err(|error| SetupError::Config(format!("{:#}", anyhow::Error::new(error)))),
             None => Ok(Config::default()),
         }
     }

@@ -1,5 +1,6 @@
 //! Where the crates meet: opens the store, makes models and workspaces, starts the runtime. No decision is made here.
 
+use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -37,7 +38,7 @@ pub(crate) fn start(
     setup: Arc<UserSetup>,
     source: &'static str,
     preferences: Preferences,
-) -> anyhow::Result<Wired> {
+) -> Wired {
     let store = open_store(paths);
     let forbidden = paths.map(Paths::forbidden).unwrap_or_default();
     let rules = paths.ok().map(Paths::rules_file);
@@ -50,14 +51,14 @@ pub(crate) fn start(
         forbidden,
     };
     let (runtime, inlet) = Runtime::start(parts);
-    Ok(Wired { runtime, inlet, store })
+    Wired { runtime, inlet, store }
 }
 
 /// Opens the store; where that can't be, one in memory that tells the reason.
 fn open_store(paths: Result<&Paths, NoHome>) -> Store {
     match paths.map_err(anyhow::Error::from).and_then(stored) {
         Ok(store) => store,
-        Err(error) => Store::memory_because(format!("{error:#}; this process's sessions will not be kept")),
+        Err(error) => Store::memory_because(format!("{error:#}")),
     }
 }
 
@@ -76,7 +77,7 @@ pub(crate) fn offline() -> Arc<dyn Provider> {
 pub(crate) fn script(path: &Path, model: ModelRef) -> Result<Arc<dyn Provider>, String> {
     match Script::open(path, model) {
         Ok(script) => Ok(Arc::new(script)),
-        Err(error) => Err(format!("can't play the script {}: {error}", path.display())),
+        Err(error) => Err(format!("{:#}", anyhow::Error::new(error))),
     }
 }
 
@@ -85,7 +86,10 @@ pub(crate) fn openai_chat(service: Service, info: ModelInfo, handle: Handle) -> 
     let name = info.name.clone();
     match OpenAiChat::new(service, info, handle) {
         Ok(model) => Ok(Arc::new(model)),
-        Err(error) => Err(format!("can't set up the model {name}: {error}")),
+        Err(error) => Err(format!(
+            "can't set up the model {name}: {:#}",
+            anyhow::Error::new(error)
+        )),
     }
 }
 
@@ -94,9 +98,10 @@ pub(crate) fn list_models(service: &Service, handle: &Handle) -> Result<Vec<Stri
     providers::list_models(service, handle)
 }
 
-/// Serves an editor on stdin and stdout until it is gone or `stop` is set.
+/// Serves an editor on `input` and stdout until it is gone or `stop` is set.
 pub(crate) fn serve(
     wired: &Wired,
+    input: impl Read + Send + 'static,
     setup: Arc<UserSetup>,
     provider: Option<String>,
     stop: &Cancel,
@@ -106,12 +111,23 @@ pub(crate) fn serve(
         version: env!("CARGO_PKG_VERSION").to_owned(),
         provider,
         setup_args: vec!["--setup".to_owned()],
-        command: std::env::args().collect(),
+        command: own_command(),
         setup,
     };
     let (runtime, inlet) = (wired.runtime.clone(), wired.inlet.clone());
-    agent::serve(runtime, inlet, settings, std::io::stdin(), std::io::stdout(), stop)?;
+    agent::serve(runtime, inlet, settings, input, std::io::stdout(), stop)?;
     Ok(())
+}
+
+/// The command line of this process, with its program's whole path.
+fn own_command() -> Vec<String> {
+    let mut command: Vec<String> = std::env::args_os()
+        .map(|argument| argument.to_string_lossy().into_owned())
+        .collect();
+    if let (Ok(program), Some(first)) = (std::env::current_exe(), command.first_mut()) {
+        *first = program.to_string_lossy().into_owned();
+    }
+    command
 }
 
 /// The one async runtime behind all model services; begins with the first of them, so that a server that isn't asked

@@ -9,7 +9,7 @@ use agent_core::event::Event;
 use agent_core::id::ApprovalId;
 use agent_core::plan::Plan;
 use anstyle::{AnsiColor, Style};
-use crossbeam_channel::{Receiver, bounded, never};
+use crossbeam_channel::{Receiver, never, unbounded};
 use rustix::termios::{QueueSelector, tcflush, tcgetpgrp};
 
 use super::plain::{one_line, plain};
@@ -190,10 +190,11 @@ fn look_for_terminal() -> Terminal {
     }
 }
 
-/// Reads lines on a thread of its own, since a read can't be given up. The channel holds one line: a person types one
-/// answer at a time. Ends with the terminal, or with the process.
+/// Reads lines on a thread of its own, since a read can't be given up. The channel holds what a person types; it is
+/// unbounded so that no line waits in the thread, where it would outlive the emptying before a question. Ends with the
+/// terminal, or with the process.
 fn read_lines(terminal: impl BufRead + Send + 'static) -> io::Result<Receiver<String>> {
-    let (typed, lines) = bounded(1);
+    let (typed, lines) = unbounded();
     std::thread::Builder::new().name("terminal".into()).spawn(move || {
         for line in terminal.lines().map_while(Result::ok) {
             if typed.send(line).is_err() {
@@ -268,7 +269,7 @@ mod tests {
 
     fn open() -> Terminal {
         Terminal::Open {
-            lines: bounded(1).1,
+            lines: unbounded().1,
             typed: None,
         }
     }
@@ -307,6 +308,16 @@ mod tests {
         assert_eq!((first.as_str(), second.as_str()), ("1", "2"));
         assert_eq!(answer, UserAnswer::Chose(OptionKind::AllowOnce));
         assert_eq!(asker.answer("y").unwrap(), None);
+    }
+
+    #[test]
+    fn what_was_typed_before_a_question_is_no_answer_to_it() {
+        let (typed, lines) = unbounded();
+        let mut asker = asker(Terminal::Open { lines, typed: None });
+        typed.send("y".to_owned()).unwrap();
+        typed.send("y".to_owned()).unwrap();
+        asker.hear(&asked("1")).unwrap();
+        assert!(asker.lines().is_empty());
     }
 
     #[test]

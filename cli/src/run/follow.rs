@@ -51,7 +51,8 @@ pub(super) fn follow(
                     return Ok(Exit::Interrupted);
                 }
                 interrupted = true;
-                writeln!(anstream::stderr(), "\ncancelling; Ctrl-C again ends at once")?;
+                printer.end_line()?;
+                writeln!(anstream::stderr(), "cancelling; Ctrl-C again ends at once")?;
                 wired.runtime.cancel(session);
             }
         }

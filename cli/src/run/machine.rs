@@ -23,6 +23,10 @@ impl<W: Write> Printer for JsonLines<W> {
         self.0.write_all(&line)?;
         self.0.flush()
     }
+
+    fn end_line(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// The last message of the turn, once it has ended; a failure goes to the side.
@@ -60,6 +64,10 @@ impl<W: Write, S: Write> Printer for Quiet<W, S> {
             writeln!(self.out, "{}", text.trim_end())?;
         }
         self.out.flush()
+    }
+
+    fn end_line(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

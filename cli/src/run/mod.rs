@@ -8,11 +8,12 @@ pub(crate) mod people;
 mod plain;
 mod session;
 
-use std::io::{IsTerminal, Read, Write};
+use std::io::{self, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use agent_core::content::Content;
+use agent_core::event::Envelope;
 use agent_core::runtime::Folders;
 use crossbeam_channel::{Receiver, unbounded};
 
@@ -30,7 +31,10 @@ use session::Calls;
 /// Shows events to whoever asked for the turn.
 trait Printer {
     /// Shows what happened. An error means that nobody reads any more.
-    fn show(&mut self, envelope: &agent_core::event::Envelope) -> std::io::Result<()>;
+    fn show(&mut self, envelope: &Envelope) -> io::Result<()>;
+
+    /// Ends a line that is open, so that somebody else can write one.
+    fn end_line(&mut self) -> io::Result<()>;
 }
 
 /// Works on one prompt.
@@ -42,7 +46,7 @@ pub(crate) fn run(args: RunArgs, paths: Result<&Paths, NoHome>) -> Result<Exit, 
     signals::listen(move |signal| _ = heard.send(signal))?;
 
     let setup = Arc::new(UserSetup::new(paths.ok().cloned(), Environment::real()));
-    let wired = wiring::start(paths, setup, "run", args.prefer.clone().into())?;
+    let wired = wiring::start(paths, setup, "run", args.prefer.clone().into());
     if let Some(reason) = wired.store.warning() {
         writeln!(anstream::stderr(), "warning: {reason}")?;
     }

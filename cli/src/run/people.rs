@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-use agent_core::content::plain_text;
+use agent_core::content::Content;
 use agent_core::event::{
     Display, Envelope, Event, Failure, HistoryMove, PlanEntry, PlanStatus, Progress, SessionChange, Severity,
     StopReason, ToolCall, ToolKind, ToolOutcome, ToolOutput, ToolStatus,
@@ -54,6 +54,8 @@ struct Shown {
     kind: ToolKind,
     /// Bytes of its output that have been printed.
     printed: u64,
+    /// The user was asked about it, and so knows why it was not run.
+    asked: bool,
 }
 
 /// A line that has no end yet.
@@ -99,10 +101,17 @@ impl<T: Write, S: Write> People<T, S> {
         writeln!(self.side, "{style}{}{style:#}", plain(line))
     }
 
-    fn prompt(&mut self, text: &str) -> io::Result<()> {
+    fn prompt(&mut self, content: &[Content]) -> io::Result<()> {
         self.close()?;
-        for line in plain(text).lines() {
-            writeln!(self.side, "{BOLD}> {line}{BOLD:#}")?;
+        for piece in content {
+            let shown = match piece {
+                Content::Text { text } => plain(text).into_owned(),
+                Content::Image { mime_type, .. } => format!("[picture, {}]", one_line(mime_type)),
+                Content::Resource { uri, .. } | Content::Link { uri, .. } => format!("[{}]", one_line(uri)),
+            };
+            for line in shown.lines() {
+                writeln!(self.side, "{BOLD}> {line}{BOLD:#}")?;
+            }
         }
         Ok(())
     }
@@ -142,6 +151,7 @@ impl<T: Write, S: Write> People<T, S> {
             title,
             kind: call.kind,
             printed: 0,
+            asked: false,
         };
         self.calls.insert(call.id.clone(), shown);
         Ok(())
@@ -170,6 +180,14 @@ impl<T: Write, S: Write> People<T, S> {
         }
     }
 
+    /// The question is put by whoever takes the answer; it only needs a line of its own.
+    fn asked(&mut self, call: &ToolCallId) -> io::Result<()> {
+        if let Some(shown) = self.calls.get_mut(call) {
+            shown.asked = true;
+        }
+        self.close()
+    }
+
     fn finished(&mut self, id: &ToolCallId, outcome: &ToolOutcome) -> io::Result<()> {
         let shown = self.calls.remove(id);
         if self.open != Open::Call(id.clone()) {
@@ -185,12 +203,16 @@ impl<T: Write, S: Write> People<T, S> {
             ToolStatus::Cancelled => (WARN, "cancelled"),
         };
         writeln!(self.side, " … {style}{state}{style:#}")?;
-        let seen = shown.as_ref().is_some_and(|shown| shown.printed > 0);
-        let is_command = shown.is_some_and(|shown| shown.kind == ToolKind::Execute);
-        if !seen && (is_command || outcome.status != ToolStatus::Completed) {
-            self.output(&outcome.output)?;
-        }
-        Ok(())
+        let (is_command, printed, asked) = shown.map_or((false, 0, false), |shown| {
+            (shown.kind == ToolKind::Execute, shown.printed, shown.asked)
+        });
+        let is_news = match outcome.status {
+            ToolStatus::Completed => is_command && printed == 0,
+            ToolStatus::Failed => printed == 0,
+            ToolStatus::Denied => !asked,
+            ToolStatus::Cancelled => false,
+        };
+        if is_news { self.output(&outcome.output) } else { Ok(()) }
     }
 
     /// The end of a call's output.
@@ -270,9 +292,7 @@ impl<T: Write, S: Write> People<T, S> {
     /// Shows what happened. An error means that nobody reads any more.
     pub(crate) fn print(&mut self, event: &Event) -> io::Result<()> {
         match event {
-            Event::UserMessage { content, .. } if self.audience == Audience::Transcript => {
-                self.prompt(&plain_text(content))
-            }
+            Event::UserMessage { content, .. } if self.audience == Audience::Transcript => self.prompt(content),
             Event::UserMessage { .. } | Event::StepFinished { .. } => Ok(()),
             Event::AgentText { text, .. } => self.answer(text),
             Event::AgentThought { text, .. } => self.dim(Open::Thought, text),
@@ -280,8 +300,7 @@ impl<T: Write, S: Write> People<T, S> {
             Event::ToolPlanned { plan, .. } => self.planned(plan),
             Event::ToolProgress { id, progress } => self.progress(id, progress),
             Event::ToolFinished { id, outcome } => self.finished(id, outcome),
-            // The question is put by whoever takes the answer; it only needs a line of its own.
-            Event::ApprovalRequested { .. } => self.close(),
+            Event::ApprovalRequested { approval } => self.asked(&approval.call),
             Event::ApprovalDecided { .. } => Ok(()),
             Event::PlanUpdated { entries } => self.todo(entries),
             Event::Notice {
@@ -300,6 +319,10 @@ impl<T: Write, S: Write> People<T, S> {
 impl<T: Write, S: Write> Printer for People<T, S> {
     fn show(&mut self, envelope: &Envelope) -> io::Result<()> {
         self.print(&envelope.event)
+    }
+
+    fn end_line(&mut self) -> io::Result<()> {
+        self.close()
     }
 }
 

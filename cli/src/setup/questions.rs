@@ -1,11 +1,14 @@
 //! The questions of setup at the terminal. Without one, each is an error that names its flag.
 
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal};
 
+use dialoguer::console::Term;
 use dialoguer::{Confirm, Input, Password, Select};
+use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 
 use crate::exit::{Exit, Fail};
 use crate::known::KNOWN;
+use crate::signals;
 
 /// Rows of a list that are shown at once.
 const ROWS: usize = 15;
@@ -18,9 +21,11 @@ pub(super) struct Questions {
 impl Questions {
     /// Asks where stdin and stderr are a terminal.
     pub(super) fn at_terminal() -> Self {
-        Self {
-            at_terminal: std::io::stdin().is_terminal() && std::io::stderr().is_terminal(),
+        let at_terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+        if at_terminal {
+            mend_on_signal();
         }
+        Self { at_terminal }
     }
 
     /// Nobody is there to ask.
@@ -105,6 +110,22 @@ impl Questions {
     }
 }
 
+/// Ends the process at a signal with the terminal as it was: a question hides the cursor, and that for a key the echo.
+fn mend_on_signal() {
+    let before = tcgetattr(std::io::stdin()).ok();
+    let listening = signals::listen(move |_| {
+        if let Some(before) = &before {
+            // Nothing else can be done about a terminal that is gone.
+            let _ = tcsetattr(std::io::stdin(), OptionalActions::Now, before);
+        }
+        let _ = Term::stderr().show_cursor();
+        std::process::exit(Exit::Interrupted.code().into());
+    });
+    if let Err(error) = listening {
+        tracing::warn!("can't listen to signals, so that Ctrl-C may leave the terminal without echo: {error}");
+    }
+}
+
 fn ask_text(prompt: &str) -> Result<String, Fail> {
     let text: String = Input::new().with_prompt(prompt).interact_text().map_err(given_up)?;
     Ok(text.trim().to_owned())
@@ -112,5 +133,12 @@ fn ask_text(prompt: &str) -> Result<String, Fail> {
 
 /// Ctrl-C or a closed terminal in the middle of a question.
 fn given_up(error: dialoguer::Error) -> Fail {
-    Fail::new(Exit::Interrupted, format!("nothing was saved: {error}"))
+    let dialoguer::Error::IO(cause) = &error;
+    if cause.kind() == io::ErrorKind::Interrupted {
+        return Fail::new(Exit::Interrupted, "nothing was saved");
+    }
+    Fail::new(
+        Exit::Failed,
+        format!("can't ask at this terminal ({error}); nothing was saved"),
+    )
 }

@@ -3,6 +3,9 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use agent_core::config::{Api, Config};
+
+use super::interview::checked_key;
 use super::*;
 use crate::args::ApiArg;
 
@@ -28,7 +31,13 @@ fn home() -> (tempfile::TempDir, Paths) {
 fn answers(args: &SetupArgs, variables: &'static [(&'static str, &'static str)]) -> Result<Answers, Fail> {
     let (_home, paths) = home();
     let user = UserSetup::new(Some(paths), Environment::of(variables));
-    answer(args, &user, &Config::default(), &Questions::none())
+    let interview = Interview {
+        args,
+        user: &user,
+        config: &Config::default(),
+        questions: &Questions::none(),
+    };
+    interview.answers()
 }
 
 #[test]
@@ -82,6 +91,23 @@ fn an_own_service_gets_a_variable_of_its_own() {
     let answers = answers(&far, &[("MY_FAR_API_KEY", "k")]).ok().unwrap();
     assert_eq!(answers.entry.api, Some(Api::OpenaiChat));
     assert_eq!(answers.entry.api_key_env.as_deref(), Some("MY_FAR_API_KEY"));
+}
+
+#[test]
+fn a_key_that_stays_in_the_environment_must_be_there_to_be_checked() {
+    let named = SetupArgs {
+        key_env: Some("MINE".into()),
+        ..args("openai", "gpt-5")
+    };
+    let unchecked = answers(&named, &[]).ok().unwrap();
+    assert_eq!(unchecked.entry.api_key_env.as_deref(), Some("MINE"));
+    assert!(unchecked.key.is_none());
+    let checked = SetupArgs {
+        no_check: false,
+        ..named
+    };
+    let fail = answers(&checked, &[]).err().unwrap();
+    assert!(fail.error.to_string().contains("MINE is not set"), "{}", fail.error);
 }
 
 #[test]

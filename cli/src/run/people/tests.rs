@@ -3,8 +3,8 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use agent_core::approval::Approval;
 use agent_core::change::FileChange;
-use agent_core::content::Content;
 use agent_core::event::CallInput;
 use agent_core::plan::Place;
 use agent_core::provider::Usage;
@@ -147,6 +147,23 @@ fn output_that_was_not_live_is_shown_at_the_end_and_cut() {
 }
 
 #[test]
+fn a_refusal_is_explained_unless_the_user_was_asked() {
+    let asked = Event::ApprovalRequested {
+        approval: Approval {
+            id: "a".into(),
+            call: "1".into(),
+            reason: String::new(),
+            options: Vec::new(),
+            shown: None,
+        },
+    };
+    let start = started("1", ToolKind::Execute, "$ rm");
+    let end = finished("1", ToolStatus::Denied, "a rule forbids it");
+    check(&[start.clone(), end.clone()], "• $ rm … refused\n  a rule forbids it\n");
+    check(&[start, asked, end], "• $ rm\n• $ rm … refused\n");
+}
+
+#[test]
 fn a_diff_is_in_colour() {
     let place = Place {
         path: "/a".into(),
@@ -184,9 +201,13 @@ fn foreign_text_cannot_move_the_cursor_but_a_pipe_gets_it_as_it_is() {
 
 #[test]
 fn a_transcript_has_the_prompts_and_a_line_a_call() {
+    let link = Content::Link {
+        uri: "file:///a.rs#L3".into(),
+        name: "a.rs".into(),
+    };
     let prompt = Event::UserMessage {
         id: "u".into(),
-        content: vec![Content::text("look\nhere")],
+        content: vec![Content::text("look\nhere"), link],
         context: vec![Content::text("hidden")],
         command: false,
     };
@@ -201,7 +222,7 @@ fn a_transcript_has_the_prompts_and_a_line_a_call() {
         ],
     );
     let shown = anstream::adapter::strip_str(&shown).to_string();
-    assert_eq!(shown, "> look\n> here\n• Read a … done\ndone\n");
+    assert_eq!(shown, "> look\n> here\n> [file:///a.rs#L3]\n• Read a … done\ndone\n");
 }
 
 #[test]

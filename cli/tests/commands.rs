@@ -1,0 +1,282 @@
+//! The binary as a shell sees it: exit codes, streams, files. Every test has a home of its own and no network.
+
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+/// How long anything may take before a test gives up.
+const LIMIT: Duration = Duration::from_secs(30);
+
+struct Home(tempfile::TempDir);
+
+impl Home {
+    fn new() -> Self {
+        let home = Self(tempfile::tempdir().unwrap());
+        fs::create_dir(home.work()).unwrap();
+        fs::write(home.work().join("a.txt"), "hello\n").unwrap();
+        home
+    }
+
+    fn work(&self) -> PathBuf {
+        self.0.path().join("work")
+    }
+
+    fn state(&self) -> PathBuf {
+        self.0.path().join("talaria")
+    }
+
+    fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", self.0.path())
+            .env("TALARIA_HOME", self.state())
+            .current_dir(self.work())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    fn start(&self, args: &[&str]) -> Child {
+        self.command(env!("CARGO_BIN_EXE_agent")).args(args).spawn().unwrap()
+    }
+
+    fn agent(&self, args: &[&str]) -> Output {
+        end(self.start(args))
+    }
+}
+
+/// Closes the child's stdin and waits for its end.
+fn end(mut child: Child) -> Output {
+    drop(child.stdin.take());
+    let pid = Pid::from_child(&child);
+    let (ended, end) = mpsc::channel();
+    std::thread::spawn(move || ended.send(child.wait_with_output()));
+    end.recv_timeout(LIMIT)
+        .unwrap_or_else(|_| {
+            let _ = kill_process(pid, Signal::KILL);
+            panic!("it did not end within {LIMIT:?}")
+        })
+        .unwrap()
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+fn mode(path: &Path) -> u32 {
+    path.metadata().unwrap().permissions().mode() & 0o777
+}
+
+#[test]
+fn the_exit_code_says_how_it_went() {
+    let home = Home::new();
+    let check = |args: &[&str], code: i32, said: &str| {
+        let output = home.agent(args);
+        let shown = stdout(&output) + &stderr(&output);
+        assert_eq!(output.status.code(), Some(code), "{args:?}: {shown}");
+        assert!(shown.contains(said), "{args:?}: {shown}");
+    };
+    check(&["--version"], 0, "agent ");
+    check(&["dance"], 2, "unrecognized");
+    check(&["run", " "], 2, "the prompt is empty");
+    check(&["run", "list", "--cwd", "/nowhere"], 2, "--cwd /nowhere");
+    check(&["run", "list", "--continue"], 4, "has no session yet");
+    check(&["run", "list", "--session", "zz"], 4, "no session `zz`");
+    check(&["sessions", "show", "zz"], 4, "no session `zz`");
+    check(&["run", "list"], 0, "a.txt");
+    check(&["run", "list", "--model", "openai/x"], 1, "OPENAI_API_KEY");
+    check(
+        &["run", "replace \"hello\" with \"x\" in a.txt"],
+        5,
+        "no terminal to ask at",
+    );
+    check(&["setup"], 2, "--provider");
+    check(&["acp", "--setup"], 2, "--provider");
+    check(&["acp", "--check"], 0, "ok      store");
+    check(&["models"], 0, "offline/offline  (default)");
+    assert_eq!(fs::read_to_string(home.work().join("a.txt")).unwrap(), "hello\n");
+}
+
+#[test]
+fn the_answer_is_on_stdout_and_the_rest_on_stderr() {
+    let home = Home::new();
+    let edit = "replace \"hello\" with \"bye\" in a.txt";
+    let output = home.agent(&["run", edit, "--mode", "accept_edits"]);
+    assert!(stdout(&output).contains("Changed `a.txt`"), "{}", stdout(&output));
+    let side = stderr(&output);
+    assert!(
+        side.contains("-hello\n+bye\n") && side.contains("• Edit a.txt … done"),
+        "{side}"
+    );
+    assert!(!side.contains('\u{1b}'), "a pipe got colours: {side}");
+
+    let quiet = home.agent(&["run", "say hi", "--quiet"]);
+    assert!(stdout(&quiet).ends_with("hi\n"), "{}", stdout(&quiet));
+    assert_eq!(stderr(&quiet), "");
+}
+
+#[test]
+fn the_prompt_may_come_from_stdin() {
+    let home = Home::new();
+    let mut child = home.start(&["run", "-", "--quiet"]);
+    child.stdin.take().unwrap().write_all(b"say from a pipe\n").unwrap();
+    let output = end(child);
+    assert!(stdout(&output).ends_with("from a pipe\n"), "{}", stdout(&output));
+}
+
+#[test]
+fn json_is_envelopes_and_nothing_else() {
+    let home = Home::new();
+    let output = home.agent(&["run", "list", "--json"]);
+    let events: Vec<Value> = stdout(&output)
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let name = |event: &Value| event["event"]["event"].as_str().unwrap().to_owned();
+    assert_eq!(name(&events[0]), "user_message");
+    assert_eq!(name(events.last().unwrap()), "turn_finished");
+    assert!(events.iter().all(|event| event["session"] == events[0]["session"]));
+    assert_eq!(stderr(&output), "");
+}
+
+#[test]
+fn a_session_goes_on_and_is_found_by_the_beginning_of_its_id() {
+    let home = Home::new();
+    home.agent(&["run", "say one"]);
+    home.agent(&["run", "say two", "--continue"]);
+    let list: Value = serde_json::from_slice(&home.agent(&["sessions", "list", "--json"]).stdout).unwrap();
+    assert_eq!(list.as_array().unwrap().len(), 1, "{list}");
+    let id = list[0]["id"].as_str().unwrap();
+    let third = home.agent(&["run", "say three", "--session", &id[..13]]);
+    assert_eq!(third.status.code(), Some(0), "{}", stderr(&third));
+
+    let show: Value = serde_json::from_slice(&home.agent(&["sessions", "show", &id[..13], "--json"]).stdout).unwrap();
+    assert_eq!(show["session"]["id"], id);
+    let prompts = show["events"].as_array().unwrap().iter();
+    let prompts = prompts.filter(|event| event["event"]["event"] == "user_message");
+    assert_eq!(prompts.count(), 3, "{show}");
+    let transcript = stdout(&home.agent(&["sessions", "show", id]));
+    assert!(transcript.contains("> say two\n"), "{transcript}");
+}
+
+#[test]
+fn files_are_private_whatever_the_umask() {
+    let home = Home::new();
+    let script = "umask 000; \"$0\" setup --provider openai --key-stdin --model gpt-5 --no-check && \"$0\" run 'say hi' --model offline/offline";
+    let mut child = home
+        .command("sh")
+        .args(["-c", script, env!("CARGO_BIN_EXE_agent")])
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(b"sk-1\n").unwrap();
+    let output = end(child);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(
+        fs::read_to_string(home.state().join(".env")).unwrap(),
+        "OPENAI_API_KEY=\"sk-1\"\n"
+    );
+    assert_eq!(mode(&home.state()), 0o700);
+    for entry in fs::read_dir(home.state()).unwrap() {
+        let path = entry.unwrap().path();
+        assert_eq!(mode(&path) & 0o077, 0, "{}", path.display());
+    }
+    assert!(!stderr(&output).contains("sk-1"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_broken_configuration_is_told_by_line() {
+    let home = Home::new();
+    fs::create_dir(home.state()).unwrap();
+    fs::write(home.state().join("config.toml"), "# mine\nmodle = \"a/b\"\n").unwrap();
+    let output = home.agent(&["acp", "--check"]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = stdout(&output);
+    assert!(
+        said.contains("config.toml:2: unknown key `modle`: did you mean `model`?"),
+        "{said}"
+    );
+}
+
+#[test]
+fn without_a_place_for_files_it_works_and_says_so() {
+    let home = Home::new();
+    fs::write(home.state(), "a file in the way").unwrap();
+    let output = home.agent(&["run", "say hi", "--quiet"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(stdout(&output).ends_with("hi\n"), "{}", stdout(&output));
+    assert!(stderr(&output).contains("talaria"), "{}", stderr(&output));
+}
+
+#[test]
+fn ctrl_c_cancels_the_turn() {
+    let home = Home::new();
+    let mut child = home.start(&["run", "run sleep 60", "--mode", "dont_ask", "--json"]);
+    let lines = lines(&mut child);
+    wait_for(&lines, "tool_started");
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let rest = wait_for(&lines, "turn_finished");
+    assert!(rest.contains("\"cancelled\""), "{rest}");
+    assert_eq!(end(child).status.code(), Some(130));
+}
+
+#[test]
+fn a_server_ends_cleanly_at_a_signal_and_at_the_end_of_its_input() {
+    let home = Home::new();
+    for signal in [None, Some(Signal::TERM), Some(Signal::HUP), Some(Signal::INT)] {
+        let mut child = home.start(&["acp"]);
+        let request = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{\"protocolVersion\":1}}\n";
+        child.stdin.as_mut().unwrap().write_all(request.as_bytes()).unwrap();
+        let lines = lines(&mut child);
+        wait_for(&lines, "protocolVersion");
+        if let Some(signal) = signal {
+            // Its stdin stays open: the signal alone ends it.
+            let stdin = child.stdin.take();
+            kill_process(Pid::from_child(&child), signal).unwrap();
+            assert_eq!(end(child).status.code(), Some(0), "{signal:?}");
+            drop(stdin);
+        } else {
+            assert_eq!(end(child).status.code(), Some(0));
+        }
+    }
+}
+
+/// The lines of the child's output as they come.
+fn lines(child: &mut Child) -> Receiver<String> {
+    let output = BufReader::new(child.stdout.take().unwrap());
+    let (came, lines) = mpsc::channel();
+    std::thread::spawn(move || {
+        output
+            .lines()
+            .map_while(Result::ok)
+            .try_for_each(|line| came.send(line))
+    });
+    lines
+}
+
+/// The next line that holds `wanted`.
+fn wait_for(lines: &Receiver<String>, wanted: &str) -> String {
+    loop {
+        let line = lines
+            .recv_timeout(LIMIT)
+            .unwrap_or_else(|why| panic!("`{wanted}` did not come: {why}"));
+        if line.contains(wanted) {
+            return line;
+        }
+    }
+}
