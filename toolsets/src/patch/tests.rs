@@ -91,6 +91,7 @@ fn what_is_not_there_or_not_unique_is_refused() {
         "x",
         "1\tlet total = sum(items);",
     );
+    check("alpha\n", "     1\talpha\n", "x", "not part of the file");
     check("alpha\n", "omega()", "x", "nothing there is like it");
     check(
         "the new text\n",
