@@ -81,6 +81,8 @@ impl History {
             Event::ToolFinished { id, outcome } => {
                 self.draft.results.insert(id.clone(), outcome.clone());
             }
+            // The end of a turn whose prompt is hidden.
+            Event::TurnFinished { .. } | Event::TurnFailed { .. } if self.closed => {}
             Event::TurnFinished { stop, .. } => self.end_turn(closing(*stop)),
             Event::TurnFailed { failure } => self.fail_turn(failure),
             Event::ToolPlanned { .. }

@@ -137,7 +137,7 @@ impl Line {
         let _one_at_a_time = self.0.replaying.lock();
         let (upto, spoken) = self.hold();
         let result = self.send_replay(upto, spoken, running).map(|()| answer);
-        let result = result.map_err(|error| CallError::Store(error.to_string()));
+        let result = result.map_err(CallError::from);
         self.0.outlet.send(Outward::Answer { call, result });
         self.release();
     }

@@ -317,6 +317,12 @@ impl From<SetupError> for CallError {
 
 impl From<StoreError> for CallError {
     fn from(error: StoreError) -> Self {
-        Self::Store(format!("the store can't answer: {error}"))
+        Self::Store(format!("the history can't be read: {}", with_causes(&error)))
     }
+}
+
+/// An error in one sentence with what led to it.
+pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |cause| cause.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }

@@ -319,6 +319,5 @@ fn to_failure(error: TurnError) -> Failure {
         TurnError::Provider(ProviderError::Cancelled) | TurnError::ReadHistory(_) => ErrorClass::Internal,
         TurnError::Held(_) => ErrorClass::Config,
     };
-    let source = std::error::Error::source(&error).map(|source| format!(": {source}"));
-    Failure::new(class, format!("{error}{}", source.unwrap_or_default()))
+    Failure::new(class, opening::with_causes(&error))
 }

@@ -40,25 +40,19 @@ fn serve(args: AcpArgs, paths: Result<&Paths, NoHome>) -> Result<Exit, Fail> {
 
     let setup = Arc::new(UserSetup::new(paths.ok().cloned(), Environment::real()));
     let provider = chosen_provider(&setup, args.prefer.model.as_ref());
-    let wired = wiring::start(paths, setup, "acp", args.prefer.into())?;
+    let wired = wiring::start(paths, setup.clone(), "acp", args.prefer.into())?;
     if let Some(reason) = wired.store.warning() {
         tracing::warn!("{reason}");
     }
-    let served = wiring::serve(wired.runtime.clone(), wired.inlet, provider, stop);
-    end_in_any_case();
-    wired.runtime.shutdown();
-    wired.store.close();
-    served?;
+    wiring::serve(&wired, setup, provider, &stop)?;
     Ok(Exit::Done)
 }
 
 /// The provider that setup would be about. A configuration that can't be read is told when a session begins.
-fn chosen_provider(setup: &UserSetup, preferred: Option<&ModelRef>) -> String {
+fn chosen_provider(setup: &UserSetup, preferred: Option<&ModelRef>) -> Option<String> {
     match preferred {
-        Some(model) => model.provider.clone(),
-        None => setup
-            .config()
-            .map_or_else(|_| ModelRef::offline().provider, |config| config.model.provider),
+        Some(model) => Some(model.provider.clone()),
+        None => setup.config().ok().map(|config| config.model.provider),
     }
 }
 

@@ -21,7 +21,6 @@ mod sessions;
 mod setup;
 mod setup_port;
 mod signals;
-mod standin;
 mod wiring;
 
 use std::io::Write;

@@ -47,6 +47,16 @@ pub(crate) enum KeyRule {
     Required(String),
 }
 
+impl KeyRule {
+    /// The variable that holds the key.
+    pub(crate) fn variable(&self) -> Option<&str> {
+        match self {
+            Self::None => None,
+            Self::Optional(variable) | Self::Required(variable) => Some(variable),
+        }
+    }
+}
+
 /// A provider's name or entry makes no sense.
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub(crate) enum ServiceError {

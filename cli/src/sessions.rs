@@ -12,7 +12,7 @@ use crate::args::SessionsCommand;
 use crate::exit::{Exit, Fail};
 use crate::paths::{NoHome, Paths};
 use crate::run::people::{Audience, People};
-use crate::wiring::{self, Store, StoreError};
+use crate::wiring::{self, ListError, Store};
 
 /// Sessions or events that are read at once.
 const PAGE: usize = 500;
@@ -167,7 +167,7 @@ fn show_transcript(store: &Store, prefix: &str) -> Result<(), Fail> {
 }
 
 /// All sessions, newest activity first.
-fn all(store: &Store) -> Result<Vec<SessionSummary>, StoreError> {
+fn all(store: &Store) -> Result<Vec<SessionSummary>, ListError> {
     let mut sessions = Vec::new();
     let mut cursor = None;
     loop {

@@ -54,10 +54,10 @@ impl UserSetup {
             tracing::warn!("{warning}");
         }
         Ok(Service {
-            name: name.to_owned(),
             key: key(&credentials, name, &remote.key)?,
-            base_url: remote.base_url,
+            key_env: remote.key.variable().map(str::to_owned),
             headers: remote.headers,
+            ..Service::new(name, remote.base_url)
         })
     }
 }

@@ -3,18 +3,23 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use acp_adapter::agent::{self, Settings};
 use agent_core::cancel::Cancel;
+use agent_core::offline::Offline;
 use agent_core::outward::Parcel;
 use agent_core::provider::{ModelInfo, ModelRef, Provider, ProviderError};
 use agent_core::runtime::{Parts, Preferences, Runtime};
+use agent_core::script::Script;
+pub(crate) use agent_core::store::{ListError, Store};
 use crossbeam_channel::Receiver;
 use parking_lot::Mutex;
+use providers::OpenAiChat;
+pub(crate) use providers::Service;
 use tokio::runtime::Handle;
+use toolsets::LocalWorkspaces;
 
 use crate::paths::{self, NoHome, Paths};
 use crate::setup_port::UserSetup;
-use crate::standin;
-pub(crate) use crate::standin::{Service, Store, StoreError};
 
 /// A runtime at work, and what was needed to start it.
 pub(crate) struct Wired {
@@ -37,9 +42,9 @@ pub(crate) fn start(
     let forbidden = paths.map(Paths::forbidden).unwrap_or_default();
     let rules = paths.ok().map(Paths::rules_file);
     let parts = Parts {
-        store: store.clone().into_core()?,
+        store: store.clone(),
         setup,
-        workspaces: Arc::new(standin::LocalWorkspaces::new(forbidden.clone(), rules)),
+        workspaces: Arc::new(LocalWorkspaces::new(forbidden.clone(), rules)),
         source,
         preferences,
         forbidden,
@@ -64,12 +69,12 @@ pub(crate) fn stored(paths: &Paths) -> anyhow::Result<Store> {
 
 /// The built-in model.
 pub(crate) fn offline() -> Arc<dyn Provider> {
-    Arc::new(standin::Offline::new())
+    Arc::new(Offline::new())
 }
 
 /// A model that plays a file of replies; an error is a sentence.
 pub(crate) fn script(path: &Path, model: ModelRef) -> Result<Arc<dyn Provider>, String> {
-    match standin::Script::open(path, model) {
+    match Script::open(path, model) {
         Ok(script) => Ok(Arc::new(script)),
         Err(error) => Err(format!("can't play the script {}: {error}", path.display())),
     }
@@ -78,7 +83,7 @@ pub(crate) fn script(path: &Path, model: ModelRef) -> Result<Arc<dyn Provider>, 
 /// A model behind a service; an error is a sentence.
 pub(crate) fn openai_chat(service: Service, info: ModelInfo, handle: Handle) -> Result<Arc<dyn Provider>, String> {
     let name = info.name.clone();
-    match standin::OpenAiChat::new(service, info, handle) {
+    match OpenAiChat::new(service, info, handle) {
         Ok(model) => Ok(Arc::new(model)),
         Err(error) => Err(format!("can't set up the model {name}: {error}")),
     }
@@ -86,18 +91,26 @@ pub(crate) fn openai_chat(service: Service, info: ModelInfo, handle: Handle) -> 
 
 /// Asks a service for its models.
 pub(crate) fn list_models(service: &Service, handle: &Handle) -> Result<Vec<String>, ProviderError> {
-    standin::list_models(service, handle)
+    providers::list_models(service, handle)
 }
 
 /// Serves an editor on stdin and stdout until it is gone or `stop` is set.
-pub(crate) fn serve(runtime: Runtime, inlet: Receiver<Parcel>, provider: String, stop: Cancel) -> anyhow::Result<()> {
-    let settings = standin::Settings {
+pub(crate) fn serve(
+    wired: &Wired,
+    setup: Arc<UserSetup>,
+    provider: Option<String>,
+    stop: &Cancel,
+) -> anyhow::Result<()> {
+    let settings = Settings {
         name: "talaria".to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         provider,
         setup_args: vec!["--setup".to_owned()],
+        command: std::env::args().collect(),
+        setup,
     };
-    standin::serve(runtime, inlet, settings, std::io::stdin(), std::io::stdout(), stop)?;
+    let (runtime, inlet) = (wired.runtime.clone(), wired.inlet.clone());
+    agent::serve(runtime, inlet, settings, std::io::stdin(), std::io::stdout(), stop)?;
     Ok(())
 }
 

@@ -50,21 +50,18 @@ impl Calls {
 
     fn position(&self, piece: &CallPiece) -> Option<usize> {
         let id = piece.id.as_deref().filter(|id| !id.is_empty());
-        let found = match (id, piece.index) {
-            (Some(id), Some(index)) => self.0.iter().rposition(|call| {
-                call.id.as_deref().is_none_or(|given| given == id) && call.index.is_none_or(|given| given == index)
-            }),
-            (Some(id), None) => self
-                .0
-                .iter()
-                .rposition(|call| call.id.as_deref().is_none_or(|given| given == id)),
-            (None, Some(index)) => self
-                .0
-                .iter()
-                .rposition(|call| call.index.is_none_or(|given| given == index)),
-            (None, None) => self.0.len().checked_sub(1),
-        }?;
-        (!self.0[found].is_followed_by(piece)).then_some(found)
+        let same_id = |call: &OpenCall| id.is_none_or(|id| call.id.as_deref().is_none_or(|given| given == id));
+        let same_index = |call: &OpenCall| {
+            piece
+                .index
+                .is_none_or(|index| call.index.is_none_or(|given| given == index))
+        };
+        match self.0.iter().rposition(|call| same_id(call) && same_index(call)) {
+            Some(found) => (!self.0[found].is_followed_by(piece)).then_some(found),
+            // An id of its own makes no call of a piece that has no name; some servers make up one for each piece.
+            None if piece.name().is_empty() => self.0.iter().rposition(same_index),
+            None => None,
+        }
     }
 
     /// Ends them. With `cut` the service stopped within the reply, so that the last call may have lost its end.
@@ -96,10 +93,9 @@ impl Calls {
 
 impl OpenCall {
     fn extend(&mut self, piece: CallPiece) {
-        let arguments = piece.function.arguments();
-        self.arguments.push_str(&arguments);
+        self.arguments.push_str(&piece.arguments());
         if self.name.is_empty() {
-            self.name = piece.function.name.unwrap_or_default();
+            self.name = piece.name().to_owned();
         }
         self.id = self.id.take().or(piece.id.filter(|id| !id.is_empty()));
         self.index = self.index.or(piece.index);
@@ -109,11 +105,10 @@ impl OpenCall {
     /// Whether a piece that seems to belong here begins a call of its own: it says a name once more, and either
     /// another one or with arguments that no longer fit in.
     fn is_followed_by(&self, piece: &CallPiece) -> bool {
-        let name = piece.function.name.as_deref().unwrap_or_default();
-        if name.is_empty() || self.name.is_empty() {
+        if piece.name().is_empty() || self.name.is_empty() {
             return false;
         }
-        name != self.name || (!piece.function.arguments().is_empty() && self.is_whole())
+        piece.name() != self.name || (!piece.arguments().is_empty() && self.is_whole())
     }
 
     fn is_whole(&self) -> bool {
@@ -127,6 +122,7 @@ fn input(arguments: String, cut: bool) -> CallInput {
         return CallInput::Json(Value::Object(Map::new()));
     }
     match serde_json::from_str(&arguments) {
+        Ok(Value::Null) => CallInput::Json(Value::Object(Map::new())),
         Ok(value) => CallInput::Json(value),
         Err(_) => CallInput::Malformed(arguments),
     }
@@ -176,12 +172,14 @@ mod tests {
                 json!([null, null, null, "1}"]),
                 json!([null, null, "read", "{\"p\":2}"]),
                 json!([null, null, "list", ""]),
+                json!([null, null, "look", "null"]),
             ],
             false,
             &[
                 ("new", "read", p(1)),
                 ("new", "read", p(2)),
                 ("new", "list", CallInput::Json(json!({}))),
+                ("new", "look", CallInput::Json(json!({}))),
             ],
         );
     }
@@ -195,6 +193,33 @@ mod tests {
             ],
             false,
             &[("new", "read", p(1)), ("new", "read", p(2))],
+        );
+    }
+
+    #[test]
+    fn another_id_is_another_call_whatever_its_index() {
+        check(
+            &[
+                json!(["a", 0, "read", ""]),
+                json!(["b", 0, "read", "{\"p\":"]),
+                json!(["b", 0, null, "2}"]),
+                json!(["a", 0, null, "{\"p\":1}"]),
+            ],
+            false,
+            &[("a", "read", p(1)), ("b", "read", p(2))],
+        );
+    }
+
+    #[test]
+    fn a_new_id_without_a_name_begins_no_call() {
+        check(
+            &[
+                json!(["a", 0, "read", "{\"p\""]),
+                json!(["x", 0, "", ":1"]),
+                json!(["y", 0, null, "}"]),
+            ],
+            false,
+            &[("a", "read", p(1))],
         );
     }
 

@@ -9,7 +9,8 @@ use serde_json::{Map, Value};
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct Chunk {
     pub choices: Option<Vec<Choice>>,
-    pub usage: Option<Tokens>,
+    /// A [`Tokens`], unless a service counts in a way of its own.
+    pub usage: Option<Value>,
     /// What went wrong, after the status had said that all is well: an object or a text.
     pub error: Option<Value>,
 }
@@ -39,8 +40,7 @@ pub(crate) struct Piece {
 pub(crate) struct CallPiece {
     pub id: Option<String>,
     pub index: Option<u64>,
-    #[serde(default)]
-    pub function: FunctionPiece,
+    pub function: Option<FunctionPiece>,
     /// A provider's own item, such as Gemini's signature of a thought; goes back unchanged.
     pub extra_content: Option<Value>,
 }
@@ -48,9 +48,9 @@ pub(crate) struct CallPiece {
 /// A piece of a call's function.
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct FunctionPiece {
-    pub name: Option<String>,
+    name: Option<String>,
     /// A text, or an object of services that know no better.
-    pub arguments: Option<Value>,
+    arguments: Option<Value>,
 }
 
 /// Tokens as services count them.
@@ -117,10 +117,16 @@ fn detail_text(detail: &Value) -> Option<&str> {
     detail["text"].as_str().or_else(|| detail["summary"].as_str())
 }
 
-impl FunctionPiece {
+impl CallPiece {
+    /// The tool's name, empty where the piece has none.
+    pub(crate) fn name(&self) -> &str {
+        let name = self.function.as_ref().and_then(|function| function.name.as_deref());
+        name.unwrap_or_default()
+    }
+
     /// The piece of the arguments' text.
     pub(crate) fn arguments(&self) -> String {
-        match &self.arguments {
+        match self.function.as_ref().and_then(|function| function.arguments.as_ref()) {
             None | Some(Value::Null) => String::new(),
             Some(Value::String(text)) => text.clone(),
             Some(value @ (Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_))) => value.to_string(),

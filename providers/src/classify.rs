@@ -71,7 +71,7 @@ impl Said {
             (says(OVERLOADED), ErrorClass::Overloaded),
             (refuses && says(MODEL_NOT_FOUND), ErrorClass::ModelNotFound),
             (
-                refuses && says(&["model"]) && says(NOT_FOUND),
+                status != Some(500) && refuses && says(&["model"]) && says(NOT_FOUND),
                 ErrorClass::ModelNotFound,
             ),
             (says(CONTENT_POLICY), ErrorClass::ContentPolicy),
@@ -87,6 +87,7 @@ const BILLING: &[&str] = &[
     "insufficient_quota",
     "insufficient credit",
     "insufficient balance",
+    "credit balance",
     "billing_",
 ];
 const CONTEXT_OVERFLOW: &[&str] = &[

@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use crate::classify::Said;
 use crate::retry_after::retry_after_ms;
 use crate::service::{Service, ServiceError, host, is_loopback};
-use crate::trouble::Trouble;
+use crate::trouble::{Refusal, Trouble};
 
 /// The longest reply, in bytes.
 const LONGEST_REPLY: usize = 64 * 1024 * 1024;
@@ -21,6 +21,7 @@ const LONGEST_REPLY: usize = 64 * 1024 * 1024;
 const LONGEST_ERROR: usize = 64 * 1024;
 /// How long an error's body is waited for.
 const ERROR_PATIENCE: Duration = Duration::from_secs(5);
+const USER_AGENT: &str = concat!("talaria/", env!("CARGO_PKG_VERSION"));
 const CONNECT_PATIENCE: Duration = Duration::from_secs(20);
 
 /// The way to one service. Clones share its connections.
@@ -174,26 +175,31 @@ async fn refused(mut response: Response) -> Trouble {
         request_id,
         "a model service refused a request"
     );
-    Trouble::Refused {
+    Trouble::Refused(Refusal {
         status,
         said: Said::in_body(&String::from_utf8_lossy(&body)),
         retry_after_ms,
-    }
+    })
 }
 
-/// One client for this machine, which no proxy may get between, and one for everywhere else. Neither follows a
-/// redirect: it would carry the key to an address that nobody configured, and turn a question into a fetch.
+/// One client for this machine, which no proxy may get between, and one for everywhere else.
 fn client(base: &Url) -> Result<Client, reqwest::Error> {
     static HERE: OnceLock<Client> = OnceLock::new();
     static ELSEWHERE: OnceLock<Client> = OnceLock::new();
-    let builder = Client::builder()
-        .redirect(Policy::none())
-        .connect_timeout(CONNECT_PATIENCE)
-        .referer(false);
-    match is_loopback(base) {
-        true => shared(&HERE, builder.no_proxy()),
-        false => shared(&ELSEWHERE, builder),
+    if is_loopback(base) {
+        // A machine without certificates can still ask its own model server, in the plain.
+        let local = || builder().no_proxy();
+        shared(&HERE, local()).or_else(|_| shared(&HERE, local().tls_certs_only([])))
+    } else {
+        shared(&ELSEWHERE, builder())
     }
+}
+
+/// No redirect is followed: it would carry the key to an address that nobody configured, and turn a question into a
+/// fetch.
+fn builder() -> ClientBuilder {
+    let builder = Client::builder().user_agent(USER_AGENT).redirect(Policy::none());
+    builder.connect_timeout(CONNECT_PATIENCE).referer(false)
 }
 
 fn shared(cell: &OnceLock<Client>, builder: ClientBuilder) -> Result<Client, reqwest::Error> {

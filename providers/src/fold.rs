@@ -6,10 +6,10 @@ use agent_core::provider::{Delta, Finish, Origin, Reply, Usage};
 use serde_json::Value;
 
 use crate::calls::Calls;
-use crate::chunk::{Choice, Chunk, Piece};
+use crate::chunk::{Choice, Chunk, Piece, Tokens};
 use crate::classify::Said;
 use crate::kept::Kept;
-use crate::trouble::Trouble;
+use crate::trouble::{Stop, Trouble};
 
 /// Where the pieces of text go as they come.
 pub(crate) type Sink<'a> = dyn FnMut(Delta) -> ControlFlow<()> + 'a;
@@ -28,25 +28,26 @@ pub(crate) struct Fold {
 
 impl Fold {
     /// Adds the data of one event.
-    pub(crate) fn add(&mut self, data: &str, sink: &mut Sink<'_>) -> Result<(), Trouble> {
+    pub(crate) fn add(&mut self, data: &str, sink: &mut Sink<'_>) -> Result<(), Stop> {
         let chunk: Chunk = serde_json::from_str(data)
             .map_err(|error| Trouble::Broke(format!("sent an event that is no Chat Completions chunk ({error})")))?;
         self.add_chunk(chunk, sink)
     }
 
     /// Adds the whole reply of a service that doesn't stream.
-    pub(crate) fn add_whole(&mut self, body: &str, sink: &mut Sink<'_>) -> Result<(), Trouble> {
+    pub(crate) fn add_whole(&mut self, body: &str, sink: &mut Sink<'_>) -> Result<(), Stop> {
         match serde_json::from_str::<Chunk>(body) {
             Ok(chunk) if chunk.choices.is_some() => self.add_chunk(chunk, sink),
-            Ok(_) | Err(_) => Err(Trouble::Said(Said::in_body(body))),
+            Ok(_) | Err(_) => Err(Trouble::Said(Said::in_body(body)).into()),
         }
     }
 
-    fn add_chunk(&mut self, chunk: Chunk, sink: &mut Sink<'_>) -> Result<(), Trouble> {
+    fn add_chunk(&mut self, chunk: Chunk, sink: &mut Sink<'_>) -> Result<(), Stop> {
         if let Some(error) = chunk.error.filter(|error| !error.is_null()) {
-            return Err(Trouble::Said(Said::in_json(&error)));
+            return Err(Trouble::Said(Said::in_json(&error)).into());
         }
-        if let Some(tokens) = chunk.usage {
+        // A count that makes no sense is not worth a reply.
+        if let Some(Ok(tokens)) = chunk.usage.map(serde_json::from_value::<Tokens>) {
             self.usage = tokens.into();
         }
         match chunk.choices.unwrap_or_default().into_iter().next() {
@@ -55,7 +56,7 @@ impl Fold {
         }
     }
 
-    fn add_choice(&mut self, choice: Choice, sink: &mut Sink<'_>) -> Result<(), Trouble> {
+    fn add_choice(&mut self, choice: Choice, sink: &mut Sink<'_>) -> Result<(), Stop> {
         if let Some(piece) = choice.delta.or(choice.message) {
             self.add_piece(piece, sink)?;
         }
@@ -66,7 +67,7 @@ impl Fold {
         Ok(())
     }
 
-    fn add_piece(&mut self, piece: Piece, sink: &mut Sink<'_>) -> Result<(), Trouble> {
+    fn add_piece(&mut self, piece: Piece, sink: &mut Sink<'_>) -> Result<(), Stop> {
         self.kept.add(&piece);
         let refusal = piece.refusal.clone().unwrap_or_default();
         self.refused |= !refusal.is_empty();
@@ -77,7 +78,7 @@ impl Fold {
         ];
         for delta in deltas {
             if !is_empty(&delta) && sink(delta).is_break() {
-                return Err(Trouble::Cancelled);
+                return Err(Stop::Cancelled);
             }
         }
         for call in piece.tool_calls.into_iter().flatten() {

@@ -33,9 +33,9 @@ pub fn list_models(service: &Service, handle: &Handle) -> Result<Vec<String>, Pr
     })?;
     let asking = async {
         let listing = timeout(PATIENCE, list(&connection));
-        listing.await.unwrap_or(Err(Trouble::Stalled(PATIENCE)))
+        Ok(listing.await.map_err(|_| Trouble::Stalled(PATIENCE))??)
     };
-    wait(handle, &Cancel::new(), asking).map_err(|trouble| trouble.into_error(service))
+    wait(handle, &Cancel::new(), asking).map_err(|stop| stop.into_error(service))
 }
 
 async fn list(connection: &Connection) -> Result<Vec<String>, Trouble> {

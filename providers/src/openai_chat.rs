@@ -12,7 +12,7 @@ use crate::fold::{Fold, Sink};
 use crate::request;
 use crate::service::{Service, ServiceError};
 use crate::sse::SseReader;
-use crate::trouble::Trouble;
+use crate::trouble::{Stop, Trouble};
 use crate::waiting::wait;
 
 /// How long the token counts are waited for after a finish reason: the reply is complete without them.
@@ -41,16 +41,16 @@ impl OpenAiChat {
         })
     }
 
-    async fn ask(&self, json: String, sink: &mut Sink<'_>) -> Result<Reply, Trouble> {
+    async fn ask(&self, json: String, sink: &mut Sink<'_>) -> Result<Reply, Stop> {
         let body = self.connection.post(&["chat", "completions"], json).await?;
         let mut fold = Fold::default();
         match body.media_type() {
             "application/json" => fold.add_whole(&body.text().await?, sink)?,
-            "text/html" => return Err(Trouble::Broke("answered with a web page".into())),
+            "text/html" => return Err(Trouble::Broke("answered with a web page".into()).into()),
             // Not every server names its stream rightly.
             _ => read_stream(body, &mut fold, sink).await?,
         }
-        fold.end(&self.model.origin)
+        Ok(fold.end(&self.model.origin)?)
     }
 }
 
@@ -67,16 +67,19 @@ impl Provider for OpenAiChat {
     ) -> Result<Reply, ProviderError> {
         let json = request::body(request, &self.model, self.connection.host());
         // A fast stream may never wait, so the switch is looked at with each piece too.
-        let mut sink = |delta| match cancel.is_set() {
-            true => ControlFlow::Break(()),
-            false => sink(delta),
+        let mut sink = |delta| {
+            if cancel.is_set() {
+                ControlFlow::Break(())
+            } else {
+                sink(delta)
+            }
         };
-        wait(&self.handle, cancel, self.ask(json, &mut sink)).map_err(|trouble| trouble.into_error(&self.service))
+        wait(&self.handle, cancel, self.ask(json, &mut sink)).map_err(|stop| stop.into_error(&self.service))
     }
 }
 
 /// Reads events until the service says that it is done, or closes.
-async fn read_stream(mut body: Body, fold: &mut Fold, sink: &mut Sink<'_>) -> Result<(), Trouble> {
+async fn read_stream(mut body: Body, fold: &mut Fold, sink: &mut Sink<'_>) -> Result<(), Stop> {
     let mut reader = SseReader::default();
     while let Some(bytes) = next(&mut body, fold).await? {
         for data in reader.push(&bytes)? {
@@ -96,9 +99,9 @@ async fn read_stream(mut body: Body, fold: &mut Fold, sink: &mut Sink<'_>) -> Re
 }
 
 async fn next(body: &mut Body, fold: &Fold) -> Result<Option<Vec<u8>>, Trouble> {
-    match fold.has_finished() {
-        // However the connection ends now, the reply is complete.
-        true => Ok(body.next_within(COUNTS_PATIENCE).await.unwrap_or(None)),
-        false => body.next().await,
+    if !fold.has_finished() {
+        return body.next().await;
     }
+    // However the connection ends now, the reply is complete.
+    Ok(body.next_within(COUNTS_PATIENCE).await.unwrap_or(None))
 }

@@ -4,6 +4,9 @@
 mod content;
 mod message;
 
+#[cfg(test)]
+mod tests;
+
 use agent_core::provider::{Message, ModelInfo, Request, ToolSpec};
 use serde::Serialize;
 use serde_json::Value;

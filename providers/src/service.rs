@@ -67,8 +67,8 @@ impl Service {
     /// The headers of each request, the key among them.
     pub(crate) fn header_map(&self) -> Result<HeaderMap, ServiceError> {
         let mut map = HeaderMap::new();
-        if let Some(key) = &self.key {
-            let value = format!("Bearer {}", key.expose_secret().trim());
+        if let Some(key) = self.bare_key() {
+            let value = format!("Bearer {key}");
             map.insert(AUTHORIZATION, self.secret_value("authorization", &value)?);
         }
         for (name, value) in &self.headers {
@@ -76,6 +76,12 @@ impl Service {
             map.insert(header, self.secret_value(name, value)?);
         }
         Ok(map)
+    }
+
+    /// The key without the blanks that a file or a paste left around it.
+    fn bare_key(&self) -> Option<&str> {
+        let key = self.key.as_ref()?.expose_secret().trim();
+        Some(key).filter(|key| !key.is_empty())
     }
 
     fn secret_value(&self, name: &str, value: &str) -> Result<HeaderValue, ServiceError> {
@@ -99,8 +105,7 @@ impl Service {
             .values()
             .map(String::as_str)
             .filter(|value| value.len() >= 8);
-        let key = self.key.as_ref().map(|key| key.expose_secret().trim());
-        key.filter(|key| !key.is_empty())
+        self.bare_key()
             .into_iter()
             .chain(values)
             .fold(text.to_owned(), |text, secret| text.replace(secret, "***"))

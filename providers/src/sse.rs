@@ -52,8 +52,10 @@ impl SseReader {
 
     /// What a stream that ended without its last blank line had begun to say.
     pub(crate) fn end(&mut self) -> Result<Option<String>, SseError> {
-        self.end_line()?;
-        self.end_event()
+        match self.end_line()? {
+            Some(data) => Ok(Some(data)),
+            None => self.end_event(),
+        }
     }
 
     fn extend_line(&mut self, bytes: &[u8]) -> Result<(), SseError> {
@@ -129,6 +131,20 @@ mod tests {
         check(": comment\r\n\nevent: x\nid: 7\nretry: 1\ndata: a\n\n\n\n", &["a"]);
         check("data: a\ndata:  b\ndata:\n\n", &["a\n b\n"]);
         check("\u{feff}data: a\n\ndata: \u{feff}b\n\n", &["a", "\u{feff}b"]);
+    }
+
+    #[test]
+    fn the_end_gives_what_had_begun() {
+        for (stream, expect) in [
+            ("data: a", Some("a")),
+            ("data: a\n", Some("a")),
+            ("data: a\n\n", None),
+            ("", None),
+        ] {
+            let mut reader = SseReader::default();
+            reader.push(stream.as_bytes()).unwrap();
+            assert_eq!(reader.end().unwrap().as_deref(), expect, "{stream:?}");
+        }
     }
 
     #[test]

@@ -19,15 +19,34 @@ const LONGEST_WORDS: usize = 300;
 
 /// Why there is no reply.
 #[derive(Debug)]
-pub(crate) enum Trouble {
+pub(crate) enum Stop {
     /// The caller wanted no more.
     Cancelled,
+    /// Something went wrong.
+    Failed(Trouble),
+}
+
+impl<T: Into<Trouble>> From<T> for Stop {
+    fn from(trouble: T) -> Self {
+        Self::Failed(trouble.into())
+    }
+}
+
+impl Stop {
+    /// What the core is told.
+    pub(crate) fn into_error(self, service: &Service) -> ProviderError {
+        match self {
+            Self::Cancelled => ProviderError::Cancelled,
+            Self::Failed(trouble) => ProviderError::Failed(Box::new(trouble.into_failure(service))),
+        }
+    }
+}
+
+/// What went wrong.
+#[derive(Debug)]
+pub(crate) enum Trouble {
     /// The service answered with a status that is none of success.
-    Refused {
-        status: StatusCode,
-        said: Said,
-        retry_after_ms: Option<u64>,
-    },
+    Refused(Refusal),
     /// The service told of an error where a reply should be.
     Said(Said),
     /// The service sent us elsewhere.
@@ -42,34 +61,40 @@ pub(crate) enum Trouble {
     Broke(String),
 }
 
+/// An answer that is no reply.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    pub status: StatusCode,
+    pub said: Said,
+    pub retry_after_ms: Option<u64>,
+}
+
 impl Trouble {
-    /// What the core is told.
-    pub(crate) fn into_error(self, service: &Service) -> ProviderError {
-        if matches!(self, Self::Cancelled) {
-            return ProviderError::Cancelled;
-        }
+    fn into_failure(self, service: &Service) -> Failure {
         let class = self.class();
-        let url = Url::parse(&service.base_url).ok();
-        let host = url.as_ref().map(host).unwrap_or_default();
-        let message = format!(
-            "{} ({host}) {}; {}",
-            service.name,
-            self.what(service),
-            next(class, service)
-        );
-        ProviderError::Failed(Box::new(Failure {
+        let host = Url::parse(&service.base_url).map(|url| host(&url)).unwrap_or_default();
+        let (what, next) = (self.what(service), next(class, service));
+        let refusal = match self {
+            Self::Refused(refusal) => Some(refusal),
+            Self::Said(_)
+            | Self::Redirected { .. }
+            | Self::Stalled(_)
+            | Self::Connection(_)
+            | Self::EndedEarly
+            | Self::Broke(_) => None,
+        };
+        Failure {
             class,
-            message,
+            message: format!("{} ({host}) {what}; {next}", service.name),
             provider: Some(service.name.clone()),
-            status: self.status(),
-            retry_after_ms: self.retry_after_ms(),
-        }))
+            status: refusal.as_ref().map(|refusal| refusal.status.as_u16()),
+            retry_after_ms: refusal.and_then(|refusal| refusal.retry_after_ms),
+        }
     }
 
     fn class(&self) -> ErrorClass {
         match self {
-            Self::Cancelled => ErrorClass::Internal,
-            Self::Refused { status, said, .. } => said.class(Some(status.as_u16())),
+            Self::Refused(refusal) => refusal.said.class(Some(refusal.status.as_u16())),
             Self::Said(said) => said.class(None),
             Self::Redirected { .. } => ErrorClass::Config,
             Self::Stalled(_) => ErrorClass::Timeout,
@@ -82,12 +107,9 @@ impl Trouble {
     /// What happened, without the service's name.
     fn what(&self, service: &Service) -> String {
         match self {
-            Self::Cancelled => "was cancelled".into(),
-            Self::Refused { status, said, .. } if said.words.is_empty() => format!("answered {status}"),
-            Self::Refused { status, said, .. } => format!("answered {status}: {}", cut(&service.masked(&said.words))),
-            Self::Said(said) if said.words.is_empty() => "failed without saying why".into(),
-            Self::Said(said) => format!("failed: {}", cut(&service.masked(&said.words))),
-            Self::Redirected { to } => format!("redirects to {to}, which is not where its key may go"),
+            Self::Refused(Refusal { status, said, .. }) => format!("answered {status}{}", quoted(said, service)),
+            Self::Said(said) => format!("failed{}", quoted(said, service)),
+            Self::Redirected { to } => format!("redirects to {}, where its key must not go", service.masked(to)),
             Self::Stalled(wait) => format!("sent nothing for {} s", wait.as_secs_f32()),
             Self::Connection(error) if error.is_connect() => format!("could not be reached: {}", root(error)),
             Self::Connection(error) => format!("broke the connection: {}", root(error)),
@@ -95,31 +117,15 @@ impl Trouble {
             Self::Broke(what) => service.masked(what),
         }
     }
+}
 
-    fn status(&self) -> Option<u16> {
-        match self {
-            Self::Refused { status, .. } => Some(status.as_u16()),
-            Self::Cancelled
-            | Self::Said(_)
-            | Self::Redirected { .. }
-            | Self::Stalled(_)
-            | Self::Connection(_)
-            | Self::EndedEarly
-            | Self::Broke(_) => None,
-        }
-    }
-
-    fn retry_after_ms(&self) -> Option<u64> {
-        match self {
-            Self::Refused { retry_after_ms, .. } => *retry_after_ms,
-            Self::Cancelled
-            | Self::Said(_)
-            | Self::Redirected { .. }
-            | Self::Stalled(_)
-            | Self::Connection(_)
-            | Self::EndedEarly
-            | Self::Broke(_) => None,
-        }
+/// A service's own words, cut, and without its key should it have echoed that.
+fn quoted(said: &Said, service: &Service) -> String {
+    let words = service.masked(&said.words);
+    match words.char_indices().nth(LONGEST_WORDS) {
+        Some((end, _)) => format!(": {}…", &words[..end]),
+        None if words.is_empty() => String::new(),
+        None => format!(": {words}"),
     }
 }
 
@@ -152,13 +158,6 @@ fn unreachable_hint(service: &Service) -> String {
     match Url::parse(&service.base_url) {
         Ok(url) if is_loopback(&url) => "check that the server runs and that base_url is right".into(),
         _ => "check the network and try again".into(),
-    }
-}
-
-fn cut(words: &str) -> String {
-    match words.char_indices().nth(LONGEST_WORDS) {
-        Some((end, _)) => format!("{}…", &words[..end]),
-        None => words.to_owned(),
     }
 }
 

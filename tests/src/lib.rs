@@ -1,3 +1,5 @@
-//! What the suites share.
+//! What the test suites share: a stage for the core, a client for the built binary, a mock model server.
 
+pub mod client;
 pub mod mock;
+pub mod stage;

@@ -1,4 +1,8 @@
 //! The tool that looks after commands in the background: what they printed, how they are, input for them, their end.
+#![allow(
+    clippy::result_large_err,
+    reason = "a tool's error carries its output by contract, once a call"
+)]
 
 use std::io;
 use std::sync::Arc;
@@ -216,10 +220,12 @@ fn write(background: Arc<Background>, text: String) -> Result<Planned, ToolError
 }
 
 fn not_written(background: &Background, error: &io::Error) -> ToolError {
-    let why = match error.kind() {
-        io::ErrorKind::BrokenPipe => "it reads its input no more".to_owned(),
-        io::ErrorKind::TimedOut => "it does not read; a part may have been taken".to_owned(),
-        _ => error.to_string(),
+    let why = if error.kind() == io::ErrorKind::BrokenPipe {
+        "it reads its input no more".to_owned()
+    } else if error.kind() == io::ErrorKind::TimedOut {
+        "it does not read; a part may have been taken".to_owned()
+    } else {
+        error.to_string()
     };
     ToolError::new(format!(
         "the text was not written to {}: {why}; poll it to see how it is",

@@ -1,5 +1,9 @@
 //! The tool that runs a command in a shell: what it would do, doing it, and telling how it ended. Processes themselves
 //! are [`crate::process`]'s, what a command means [`crate::command`]'s.
+#![allow(
+    clippy::result_large_err,
+    reason = "a tool's error carries its output by contract, once a call"
+)]
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -65,12 +69,12 @@ impl Terminal {
     /// configuration and state) are never run.
     pub fn new(scope: &Scope, config: &Config, forbidden: &[PathBuf], processes: Arc<Processes>) -> Self {
         Self {
-            spec: spec(config.terminal.timeout_s),
+            spec: spec(usual_limit(config.terminal.timeout_s)),
             cwd: scope.cwd.clone(),
             roots: scope.roots().map(|root| real(root)).collect(),
             deny: config.approvals.deny.clone(),
             forbidden: forbidden.iter().map(|folder| real(folder)).collect(),
-            limit: Duration::from_secs(config.terminal.timeout_s),
+            limit: usual_limit(config.terminal.timeout_s),
             processes,
         }
     }
@@ -147,7 +151,15 @@ impl Tool for Terminal {
     }
 }
 
-fn spec(limit: u64) -> ToolSpec {
+/// The configured time; 0 means the longest that can be asked for.
+fn usual_limit(seconds: u64) -> Duration {
+    match seconds {
+        0 => LONGEST,
+        _ => Duration::from_secs(seconds).min(LONGEST),
+    }
+}
+
+fn spec(limit: Duration) -> ToolSpec {
     ToolSpec {
         name: "terminal".into(),
         description: DESCRIPTION.into(),
@@ -156,7 +168,7 @@ fn spec(limit: u64) -> ToolSpec {
             "properties": {
                 "command": { "type": "string", "description": "The text for the shell." },
                 "workdir": { "type": "string", "description": "The folder to start in, absolute or relative to the workspace folder." },
-                "timeout": { "type": "number", "description": format!("Seconds after which it is ended; {limit} if left out.") },
+                "timeout": { "type": "number", "description": format!("Seconds after which it is ended; {} if left out.", limit.as_secs()) },
                 "background": { "type": "boolean", "description": "Start it and return at once; see the process tool." }
             },
             "required": ["command"]

@@ -40,13 +40,22 @@ impl Process {
     }
 }
 
+/// Who else than `process` writes to the session, if anybody does.
+pub(super) fn held_by_other(
+    connection: &Connection,
+    id: &SessionId,
+    process: &Process,
+    now_ms: i64,
+) -> rusqlite::Result<Option<Held>> {
+    let holder = holder(connection, id)?;
+    let other = holder.filter(|(holder, beat_ms)| holder != process && holder.is_alive(process, *beat_ms, now_ms));
+    Ok(other.map(|(holder, _)| Held { pid: holder.pid }))
+}
+
 /// Makes `process` the session's writer.
 pub(super) fn claim(connection: &Connection, id: &SessionId, process: &Process, now_ms: i64) -> Result<(), Fault> {
-    if let Some((holder, beat_ms)) = holder(connection, id)?
-        && holder != *process
-        && holder.is_alive(process, beat_ms, now_ms)
-    {
-        return Err(Fault::Held(Held { pid: holder.pid }));
+    if let Some(held) = held_by_other(connection, id, process, now_ms)? {
+        return Err(Fault::Held(held));
     }
     connection.execute(
         "INSERT OR REPLACE INTO leases (session_id, pid, started, place, beat_ms) VALUES (?1, ?2, ?3, ?4, ?5)",

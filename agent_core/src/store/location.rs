@@ -41,6 +41,17 @@ impl Location {
             _opening: opening,
         })
     }
+
+    /// What the user should know of the disk.
+    pub(super) fn warning(&self) -> Option<String> {
+        self.network.then(|| {
+            format!(
+                "{} is on a network file system: saving is slower there, and no other machine may use it at the same \
+                 time.",
+                self.database.display()
+            )
+        })
+    }
 }
 
 /// A path with all symbolic links resolved; as it is, where that can't be done.
@@ -108,6 +119,8 @@ fn lock(path: &Path) -> Result<File, StoreError> {
             Ok(()) => return Ok(file),
             Err(TryLockError::WouldBlock) if Instant::now() < end => thread::sleep(Duration::from_millis(5)),
             Err(TryLockError::WouldBlock) => return Err(StoreError::Locked { path: path.to_owned() }),
+            // Some network file systems have no such locks. SQLite's own still hold there.
+            Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Unsupported => return Ok(file),
             Err(TryLockError::Error(error)) => return Err(failed(error)),
         }
     }

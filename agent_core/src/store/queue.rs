@@ -124,13 +124,19 @@ impl Queue {
         let _ = entry.outcome.send(outcome);
     }
 
-    pub(super) fn set_trouble(&self, reason: &str) {
-        self.0.lock().trouble = Some(reason.to_owned());
+    /// Says why the first entry can't be written, and whether that is news.
+    pub(super) fn set_trouble(&self, reason: &str) -> bool {
+        let old = self.0.lock().trouble.replace(reason.to_owned());
+        old.as_deref() != Some(reason)
     }
 
     /// The reason for the wait, or `guess` if nobody knows a better one yet.
     pub(super) fn trouble_or(&self, guess: &str) -> String {
-        self.0.lock().trouble.get_or_insert_with(|| guess.to_owned()).clone()
+        let mut state = self.0.lock();
+        if state.entries.is_empty() {
+            return guess.to_owned();
+        }
+        state.trouble.get_or_insert_with(|| guess.to_owned()).clone()
     }
 
     pub(super) fn create(&self, record: SessionRecord) {

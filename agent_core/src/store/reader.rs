@@ -27,11 +27,13 @@ pub(super) enum Readers {
     Memory(Arc<Mutex<Connection>>),
 }
 
-/// Connections that only read. A place holds one once it has been used.
+/// Connections that only read.
 pub(super) struct Pool {
     path: PathBuf,
-    /// Holds exactly as many places as are not in use; whoever reads takes one out and puts it back.
-    places: (Sender<Option<Connection>>, Receiver<Option<Connection>>),
+    /// Those not in use; the last used is taken first.
+    idle: Mutex<Vec<Connection>>,
+    /// Holds a token for each connection that may still come into use.
+    tokens: (Sender<()>, Receiver<()>),
 }
 
 impl Readers {
@@ -54,44 +56,39 @@ impl Readers {
 
 impl Pool {
     pub(super) fn new(path: PathBuf) -> Self {
-        let places = bounded(CONNECTIONS);
+        let tokens = bounded(CONNECTIONS);
         for _ in 0..CONNECTIONS {
-            places.0.send(None).expect("a new channel with this much room takes it");
+            tokens.0.send(()).expect("a new channel with this much room takes it");
         }
-        Self { path, places }
+        Self {
+            path,
+            idle: Mutex::default(),
+            tokens,
+        }
     }
 
     fn read<T>(&self, query: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> rusqlite::Result<T> {
-        let (back, places) = &self.places;
-        let place = places.recv().expect("the sender is beside it");
-        let mut place = Taken { back, place };
-        let connection = match place.place.take() {
-            Some(connection) => connection,
-            None => schema::open_reader(&self.path)?,
-        };
-        let connection = place.place.insert(connection);
-        query(connection)
+        self.tokens.1.recv().expect("the sender is beside it");
+        let _token = Token(&self.tokens.0);
+        let idle = self.idle.lock().pop();
+        let connection = idle.map_or_else(|| schema::open_reader(&self.path), Ok)?;
+        let result = query(&connection);
+        self.idle.lock().push(connection);
+        result
     }
 
     fn close(&self) {
-        let (back, places) = &self.places;
-        let free: Vec<_> = places.try_iter().collect();
-        for _ in free {
-            back.send(None).expect("the receiver is beside it");
-        }
+        self.idle.lock().clear();
     }
 }
 
-/// A place in use; goes back when dropped, also when the query panics.
-struct Taken<'a> {
-    back: &'a Sender<Option<Connection>>,
-    place: Option<Connection>,
-}
+/// Goes back when dropped, also when the query panics.
+struct Token<'a>(&'a Sender<()>);
 
-impl Drop for Taken<'_> {
+impl Drop for Token<'_> {
     fn drop(&mut self) {
-        // The receiver lives as long as the pool, and there is room for each place.
-        let _ = self.back.send(self.place.take());
+        // The receiver lives as long as the pool, and there is room for each token.
+        let _ = self.0.send(());
     }
 }
 

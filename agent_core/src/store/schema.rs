@@ -132,3 +132,33 @@ fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
 fn newest() -> i64 {
     i64::try_from(STEPS.len()).expect("a list of a few steps has a small length")
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    /// The journal's mode after a store was opened on each of the given sorts of disk, one after the other.
+    fn check(networks: &[bool], expect: &str) {
+        let folder = tempfile::tempdir().unwrap();
+        for network in networks {
+            let mut location = Location::prepare(folder.path()).unwrap();
+            location.network = *network;
+            let connection = open(&location).unwrap();
+            let mode: String = connection
+                .query_row("PRAGMA journal_mode", [], |row| row.get(0))
+                .unwrap();
+            assert_eq!(mode, expect, "{networks:?}");
+            assert_eq!(location.warning().is_some(), *network);
+        }
+    }
+
+    #[test]
+    fn the_journal_is_chosen_when_the_database_is_made_and_kept() {
+        check(&[false, false], "wal");
+        check(&[true, true], "delete");
+        check(&[true, false], "delete");
+        check(&[false, true], "wal");
+    }
+}

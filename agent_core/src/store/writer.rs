@@ -1,15 +1,17 @@
 //! The one thread that writes. It owns the write connection, takes the queue from the front, and tries again what
 //! can't be written now.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use parking_lot::Mutex;
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 
 use super::lease::{self, Process};
+use super::log::Log;
 use super::message::{self, Pending};
 use super::queue::{Entry, Fault, Outcome, Queue, Work};
 use super::{Durability, append, grant, now_ms};
@@ -44,6 +46,7 @@ pub(super) struct Writer {
     wakes: Receiver<Wake>,
     /// None for a store in memory.
     path: Option<PathBuf>,
+    log: Option<Log>,
     process: Process,
     /// Text of open messages, with the time by which it must be stored.
     due: Vec<(Instant, Arc<Pending>)>,
@@ -53,7 +56,7 @@ pub(super) struct Writer {
     durability: Durability,
     /// Something was written since the last checkpoint.
     dirty: bool,
-    /// The database is damaged: nothing is written any more.
+    /// The database is damaged or its log is gone: nothing is written any more.
     damaged: bool,
 }
 
@@ -63,13 +66,14 @@ impl Writer {
         connection: Arc<Mutex<Connection>>,
         queue: Arc<Queue>,
         wakes: Receiver<Wake>,
-        path: Option<PathBuf>,
+        path: Option<&Path>,
     ) -> Self {
         Self {
             connection,
             queue,
             wakes,
-            path,
+            path: path.map(Path::to_owned),
+            log: path.map(Log::beside),
             process: Process::current(),
             due: Vec::new(),
             retry: None,
@@ -106,14 +110,23 @@ impl Writer {
     }
 
     fn work(&mut self) {
-        if self.damaged {
-            return self.due.clear();
-        }
         let now = Instant::now();
         if self.retry.is_none_or(|(at, _)| at <= now) {
             self.drain();
         }
         self.store_pieces(now);
+    }
+
+    /// Whether anything may be written; gives up if the log was replaced. To be asked before each write.
+    fn may_write(&mut self) -> bool {
+        if !self.damaged && self.log.as_ref().is_some_and(Log::is_replaced) {
+            self.give_up(&format!(
+                "Not saved: another program has replaced the log of the session database {}. This session goes on in \
+                 memory only. End all agents and start again.",
+                self.place()
+            ));
+        }
+        !self.damaged
     }
 
     /// Nothing is left to do but to tidy up.
@@ -123,18 +136,25 @@ impl Writer {
 
     /// Writes the queue from the front until it is empty or something can't be written now.
     fn drain(&mut self) {
-        while let Some(entry) = self.queue.first() {
+        while let Some(entry) = self.queue.first()
+            && self.may_write()
+        {
             match self.write(&entry) {
                 Ok(()) => self.queue.finish_first(Outcome::Written),
                 Err(Fault::Held(held)) => self.queue.finish_first(Outcome::Held(held)),
-                Err(Fault::Refused(reason)) => {
-                    tracing::error!(reason, "refused to store");
-                    self.queue.finish_first(Outcome::Refused(reason));
+                Err(Fault::Refused(reason)) => self.refuse_first(reason),
+                Err(Fault::Sql(error)) if can_heal(&error) => return self.wait(&error),
+                Err(Fault::Sql(error)) => {
+                    self.refuse_first(format!("Not saved: {} refuses it ({error}).", self.place()))
                 }
-                Err(Fault::Sql(error)) => return self.wait(&error),
             }
             self.retry = None;
         }
+    }
+
+    fn refuse_first(&self, reason: String) {
+        tracing::error!(reason, "refused to store");
+        self.queue.finish_first(Outcome::Refused(reason));
     }
 
     fn write(&mut self, entry: &Entry) -> Result<(), Fault> {
@@ -158,7 +178,9 @@ impl Writer {
             Work::Grant(grant) => grant::write(&transaction, grant, now_ms)?,
         }
         transaction.commit()?;
+        drop(connection);
         self.dirty = true;
+        self.log.iter_mut().for_each(Log::remember);
         Ok(())
     }
 
@@ -177,53 +199,66 @@ impl Writer {
     }
 
     fn wait(&mut self, error: &rusqlite::Error) {
+        let place = self.place();
+        let reason = match error.sqlite_error_code() {
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => format!(
+                "Not saved yet: another program is writing to {place}. It will be saved as soon as that program is done."
+            ),
+            Some(ErrorCode::DiskFull) => format!(
+                "Not saved yet: the disk that holds {place} is full. It will be saved as soon as there is room."
+            ),
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+                return self.give_up(&format!(
+                    "Not saved: the session database {place} is damaged ({error}). This session goes on in memory \
+                     only. End all agents, then move the file and those beside it (-wal, -shm) away together."
+                ));
+            }
+            _ => format!("Not saved yet: can't write to {place} ({error}). It will be tried again."),
+        };
+        if self.queue.set_trouble(&reason) {
+            tracing::warn!(reason, "can't store now");
+        }
+        self.retry_later();
+    }
+
+    fn retry_later(&mut self) {
         const FIRST: Duration = Duration::from_millis(50);
         const LAST: Duration = Duration::from_secs(1);
-        let reason = self.reason(error);
-        tracing::warn!(%error, reason, "can't store now");
-        self.queue.set_trouble(&reason);
-        if self.damaged {
-            self.retry = None;
-            return;
-        }
         let pause = self.retry.map_or(FIRST, |(_, pause)| (pause * 2).min(LAST));
         // Several processes that wait for the same disk should not come back at the same moment.
         let jitter = pause.mul_f64(fastrand::f64() / 2.0);
         self.retry = Some((Instant::now() + pause + jitter, pause));
     }
 
-    /// A sentence for the user; notes a damaged database.
-    fn reason(&mut self, error: &rusqlite::Error) -> String {
-        let path = self
-            .path
-            .as_ref()
-            .map_or("memory".into(), |path| path.display().to_string());
-        match error.sqlite_error_code() {
-            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => format!(
-                "Not saved yet: another program is writing to {path}. It will be saved as soon as that program is done."
-            ),
-            Some(ErrorCode::DiskFull) => {
-                format!("Not saved yet: the disk that holds {path} is full. It will be saved as soon as there is room.")
-            }
-            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
-                self.damaged = true;
-                format!(
-                    "Not saved: the session database {path} is damaged ({error}). This session goes on in memory only. \
-                     End all agents, then move the file and those beside it (-wal, -shm) away together."
-                )
-            }
-            _ => format!("Not saved yet: can't write to {path} ({error}). It will be tried again."),
+    /// Stops writing for good. Not even the end of the connection moves the log into the database then.
+    fn give_up(&mut self, reason: &str) {
+        tracing::error!(reason, "nothing is stored any more");
+        self.damaged = true;
+        self.retry = None;
+        self.queue.set_trouble(reason);
+        let connection = self.connection.lock();
+        if let Err(error) = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true) {
+            tracing::error!(%error, "the log may be moved into the database at the end");
         }
+    }
+
+    /// The database's path, for people.
+    fn place(&self) -> String {
+        self.path
+            .as_ref()
+            .map_or("memory".into(), |path| path.display().to_string())
     }
 
     /// Stores the text of open messages that is due. What can't be stored is tried again later.
     fn store_pieces(&mut self, now: Instant) {
-        let (ready, later) = std::mem::take(&mut self.due)
+        let (ready, later): (Vec<_>, Vec<_>) = std::mem::take(&mut self.due)
             .into_iter()
             .partition(|(at, _)| *at <= now);
         self.due = later;
-        let ready: Vec<(Instant, Arc<Pending>)> = ready;
         for (_, pending) in ready {
+            if !self.may_write() {
+                continue;
+            }
             match self.store_piece(&pending) {
                 Ok(()) => self.dirty = true,
                 Err(error) => {
@@ -242,7 +277,7 @@ impl Writer {
 
     fn checkpoint(&mut self) {
         self.dirty = false;
-        if self.path.is_none() {
+        if self.path.is_none() || !self.may_write() {
             return;
         }
         let result = self
@@ -258,7 +293,7 @@ impl Writer {
     fn finish(mut self) {
         let end = Instant::now() + LAST_TRY;
         self.retry = None;
-        while !self.damaged {
+        while self.may_write() {
             self.drain();
             let Some((at, _)) = self.retry else { break };
             if at >= end {
@@ -267,12 +302,26 @@ impl Writer {
             }
             std::thread::sleep(at.saturating_duration_since(Instant::now()));
         }
-        if !self.damaged {
-            self.due.iter_mut().for_each(|(at, _)| *at = end);
-            self.store_pieces(end);
-            if self.dirty {
-                self.checkpoint();
-            }
+        self.due.iter_mut().for_each(|(at, _)| *at = end);
+        self.store_pieces(end);
+        if self.dirty {
+            self.checkpoint();
         }
     }
+}
+
+/// Whether another try may succeed. What can't heal must leave the queue, or nothing behind it is ever written.
+fn can_heal(error: &rusqlite::Error) -> bool {
+    let Some(code) = error.sqlite_error_code() else {
+        return false;
+    };
+    !matches!(
+        code,
+        ErrorCode::ConstraintViolation
+            | ErrorCode::TooBig
+            | ErrorCode::TypeMismatch
+            | ErrorCode::ParameterOutOfRange
+            | ErrorCode::ApiMisuse
+            | ErrorCode::Unknown
+    )
 }

@@ -138,6 +138,35 @@ fn a_state_folder_is_a_folder_of_this_user() {
 }
 
 #[test]
+fn a_log_that_was_replaced_is_not_written_to() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    let session = create(&store, "a");
+    say(&store, &session, 1, "hello");
+    assert_eq!(all(&store, &session).len(), 1);
+    let log = folder.path().join("state.db-wal");
+    fs::rename(&log, folder.path().join("away")).unwrap();
+    for (seq, text) in [(2, "lost with its file"), (3, "so is this")] {
+        let kept = store.append(&session, vec![at(&session, seq, user(text))], Durability::Disk);
+        assert!(
+            matches!(&kept, Kept::Waiting(reason) if reason.contains("replaced")),
+            "{kept:?}"
+        );
+    }
+    assert_eq!(all(&store, &session).len(), 3, "the session goes on");
+    let database = fs::metadata(folder.path().join("state.db"))
+        .unwrap()
+        .modified()
+        .unwrap();
+    store.close();
+    let after = fs::metadata(folder.path().join("state.db"))
+        .unwrap()
+        .modified()
+        .unwrap();
+    assert_eq!(database, after, "not even a checkpoint");
+}
+
+#[test]
 fn a_damaged_database_is_not_written_any_more_and_the_session_goes_on() {
     let folder = tempfile::tempdir().unwrap();
     filled(folder.path());

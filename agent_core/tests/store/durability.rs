@@ -121,6 +121,10 @@ fn what_waits_when_the_store_ends_is_written_if_it_can_be() {
     check_again(folder.path(), &session, 1);
     let late = store.append(&session, vec![at(&session, 2, user("late"))], Durability::Disk);
     assert!(matches!(late, Kept::Waiting(reason) if reason.contains("closed")));
+    assert_eq!(
+        all(&store, &session),
+        [at(&session, 1, user("hello")), at(&session, 2, user("late"))]
+    );
 }
 
 /// A small disk of its own, if this user may mount one.

@@ -53,6 +53,23 @@ fn a_session_belongs_to_its_holder_while_that_lives() {
 }
 
 #[test]
+fn a_claim_that_cannot_be_written_still_sees_the_holder() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    let session = create(&store, "a");
+    store.claim(&session).unwrap();
+    let connection = Connection::open(folder.path().join("state.db")).unwrap();
+    let mut holder = spawn();
+    hand_over(&connection, holder.id(), &start_of(holder.id()));
+    connection.execute_batch("BEGIN IMMEDIATE").unwrap();
+    assert_eq!(store.claim(&session), Err(Held { pid: holder.id() }));
+    assert_eq!(store.claim(&"other".into()), Ok(()));
+    connection.execute_batch("COMMIT").unwrap();
+    holder.kill().unwrap();
+    holder.wait().unwrap();
+}
+
+#[test]
 fn a_released_session_is_free() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(folder.path()).unwrap();

@@ -3,6 +3,7 @@
 
 mod damage;
 mod durability;
+mod kill;
 mod lease;
 mod list;
 mod messages;

@@ -270,6 +270,25 @@ fn the_same_row_again_is_one_and_another_is_refused() {
 }
 
 #[test]
+fn what_can_never_be_stored_does_not_stop_the_rest() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    let [broken, whole] = ["broken", "whole"].map(|id| create(&store, id));
+    say(&store, &broken, 1, "hello");
+    say(&store, &whole, 1, "hello");
+    let connection = Connection::open(folder.path().join("state.db")).unwrap();
+    connection
+        .execute("UPDATE sessions SET mode = 'later' WHERE id = 'broken'", [])
+        .unwrap();
+    let kept = store.append(&broken, vec![at(&broken, 2, user("more"))], Durability::Process);
+    assert!(matches!(kept, Kept::Waiting(reason) if reason.contains("later")));
+    say(&store, &whole, 2, "more");
+    assert!(store.session(&broken).is_err());
+    let listed = store.list(None, None, 9).unwrap().sessions;
+    assert_eq!(listed.len(), 1, "a list passes over what can't be read");
+}
+
+#[test]
 fn a_session_nobody_created_is_refused() {
     let store = Store::memory();
     let session = "a".into();

@@ -151,10 +151,10 @@ fn of_service(
         }
     };
     let service = Service {
-        name: provider.to_owned(),
-        base_url: remote.base_url,
         key: secret,
+        key_env: remote.key.variable().map(str::to_owned),
         headers: remote.headers,
+        ..Service::new(provider, remote.base_url)
     };
     let offered = if args.no_check {
         Vec::new()

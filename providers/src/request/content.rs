@@ -30,14 +30,16 @@ pub(super) struct ImageUrl {
 pub(super) fn user(content: &[Content], sees: bool) -> Body {
     let mut parts = Vec::new();
     let mut text = String::new();
+    let mut after_link = false;
     for piece in content {
-        match picture(piece).filter(|_| sees) {
+        match sees.then(|| picture(piece)).flatten() {
             Some(picture) => {
                 end_text(&mut text, &mut parts);
                 parts.push(picture);
             }
-            None => append(&mut text, piece),
+            None => append(&mut text, piece, after_link),
         }
+        after_link = matches!(piece, Content::Link { .. });
     }
     if parts.is_empty() {
         return Body::Text(or_note(text, "(an empty message)"));
@@ -81,16 +83,16 @@ fn picture(piece: &Content) -> Option<Part> {
     }
 }
 
-/// Writes a piece behind the text before it. A link stands within its sentence, everything else on lines of its own.
-fn append(text: &mut String, piece: &Content) {
+/// Writes a piece behind the text before it, on a line of its own; only a link stands within its sentence.
+fn append(text: &mut String, piece: &Content, after_link: bool) {
     match piece {
         Content::Link { uri, name } => text.push_str(&format!("[{name}]({uri})")),
-        Content::Text { text: more } if text.ends_with(')') => text.push_str(more),
+        Content::Text { text: more } if after_link => text.push_str(more),
         Content::Text { text: more } => append_lines(text, more),
         Content::Resource { uri, text: more, .. } => {
             append_lines(text, &format!("<resource uri=\"{uri}\">\n{more}\n</resource>\n"));
         }
-        Content::Image { mime_type, .. } => append_lines(text, &format!("({}: not shown)", an_image(mime_type))),
+        Content::Image { mime_type, .. } => append_lines(text, &format!("(a picture, {mime_type}: not shown)\n")),
     }
 }
 
@@ -99,8 +101,4 @@ fn append_lines(text: &mut String, more: &str) {
         text.push('\n');
     }
     text.push_str(more);
-}
-
-fn an_image(mime_type: &str) -> String {
-    format!("a picture, {mime_type}")
 }

@@ -64,7 +64,7 @@ fn is_executable(file: &Path) -> bool {
 
 /// Whether a path names what usually holds keys.
 pub(super) fn is_secret(path: &Path) -> bool {
-    path.iter().any(|name| is_secret_name(name))
+    path.iter().any(is_secret_name)
 }
 
 pub(super) fn is_secret_name(name: &OsStr) -> bool {

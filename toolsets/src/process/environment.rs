@@ -32,14 +32,15 @@ const QUIET: [(&str, &str); 6] = [
     ("GIT_EDITOR", "true"),
 ];
 
-/// They make bash run a file first, change its grammar or where `cd` goes, open a window for a password, or say where
-/// our own state is.
-const MISLEADING: [&str; 7] = [
+/// They make bash run a file first, change its grammar or where `cd` goes, make ripgrep read more than it was asked for,
+/// open a window for a password, or say where our own state is.
+const MISLEADING: [&str; 8] = [
     "BASH_ENV",
     "ENV",
     "SHELLOPTS",
     "BASHOPTS",
     "CDPATH",
+    "RIPGREP_CONFIG_PATH",
     "SSH_ASKPASS",
     "TALARIA_HOME",
 ];
@@ -83,4 +84,27 @@ impl Environment {
 /// The variable that commands are looked for in, for whoever wants the agent's own.
 pub(super) fn own_path() -> OsString {
     std::env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_and_what_misleads_the_shell_are_hidden() {
+        let environment = Environment::new(SessionId::new(), Hidden(vec!["MY_SECRET".into()]));
+        for (name, expect) in [
+            ("OPENAI_API_KEY", true),
+            ("some_api_key", true),
+            ("MY_SECRET", true),
+            ("BASH_ENV", true),
+            ("BASH_FUNC_ls%%", true),
+            ("SSH_ASKPASS", true),
+            ("MY_SECRET_2", false),
+            ("HOME", false),
+            ("API_KEYS", false),
+        ] {
+            assert_eq!(environment.hides(name.as_ref()), expect, "{name}");
+        }
+    }
 }

@@ -174,6 +174,8 @@ pub fn grouped(number: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
     use super::*;
 
     fn output(chunks: &[&[u8]]) -> Output {

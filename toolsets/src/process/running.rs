@@ -15,11 +15,14 @@ use rustix::io::Errno;
 use rustix::process::{WaitId, WaitIdOptions, waitid};
 
 use super::group::Group;
+use super::guard::Guarded;
 use super::output::Output;
 use super::spawner::spawn;
 
 /// After a command's end its pipes are read for this long, since a descendant may hold them for ever.
 const DRAIN: Duration = Duration::from_millis(250);
+/// The same for one that was killed: only what fled its group can hold the pipes, and somebody may wait for a cancel.
+const LAST_DRAIN: Duration = Duration::from_millis(25);
 /// New output is told at most this often.
 const PACE: Duration = Duration::from_millis(100);
 /// A reader that doesn't read is not waited for longer.
@@ -56,7 +59,7 @@ pub enum End {
 
 /// A command that was started. Dropping it kills what still runs of it.
 pub struct Running {
-    group: Group,
+    guarded: Arc<Guarded>,
     leader: Arc<Mutex<Leader>>,
     output: Arc<Output>,
     stdin: Mutex<Option<ChildStdin>>,
@@ -97,7 +100,7 @@ impl Running {
         Ok(Self {
             exited: watch("exit", wait_for(group, Arc::clone(&leader)))?,
             silent: watch("output", read_all(printed, Arc::clone(&output)))?,
-            group,
+            guarded: Arc::new(Guarded::new(group)),
             leader,
             output,
             stdin: Mutex::new(stdin),
@@ -128,7 +131,7 @@ impl Running {
         let end = loop {
             let printed = if paused { &quiet } else { self.output.news() };
             select! {
-                recv(self.exited) -> _ => break self.exit().map_or(End::TimedOut, End::Exited),
+                recv(self.exited) -> _ => break End::Exited(self.exit().expect("the exit is noted before the channel closes")),
                 recv(cancel.closed()) -> _ => break End::Cancelled,
                 recv(deadline) -> _ => break End::TimedOut,
                 recv(printed) -> _ => {
@@ -150,24 +153,28 @@ impl Running {
     /// Takes what is still in the pipe of an ended command, and after that nothing more. The pipe itself is read on:
     /// a descendant that was left running would die at its next line otherwise.
     pub fn drain(&self) {
+        self.drain_for(DRAIN);
+    }
+
+    fn drain_for(&self, limit: Duration) {
         select! {
             recv(self.silent) -> _ => {}
-            recv(after(DRAIN)) -> _ => {}
+            recv(after(limit)) -> _ => {}
         }
         self.output.seal();
     }
 
     /// Ends the command and its group: asks, waits for `grace` at most, then kills. Waits for the exit to be known.
     pub fn end(&self, grace: Duration) {
-        if let Some(group) = self.group() {
-            group.end(grace);
+        if let Some(guarded) = self.alive() {
+            guarded.group().end(grace);
         }
         select! {
             recv(self.exited) -> _ => {}
             // A process that the kernel holds can't be killed now; it is not waited for.
             recv(after(DRAIN)) -> _ => {}
         }
-        self.drain();
+        self.drain_for(LAST_DRAIN);
     }
 
     /// Writes to the command's input.
@@ -193,18 +200,17 @@ impl Running {
     }
 
     /// The group, while it is surely the command's: it runs, or has left something running.
-    pub(super) fn group(&self) -> Option<Group> {
+    pub(super) fn alive(&self) -> Option<&Arc<Guarded>> {
         let leader = self.leader.lock();
-        (leader.exit.is_none() || leader.left)
-            .then_some(self.group)
-            .filter(|group| group.exists())
+        let known = leader.exit.is_none() || leader.left;
+        (known && self.guarded.group().exists()).then_some(&self.guarded)
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
         if self.exit().is_none() {
-            self.group.kill();
+            self.guarded.group().kill();
         }
     }
 }

@@ -7,13 +7,14 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use agent_core::cancel::Cancel;
 use parking_lot::Mutex;
 
 use super::environment::Environment;
-use super::group::Group;
+use super::guard::Guarded;
 use super::output::Excerpt;
 use super::running::{End, Exit, Input, Running};
 use super::search_path::search_path;
@@ -28,7 +29,9 @@ const MOST: usize = 32;
 pub struct Processes {
     environment: Environment,
     /// Groups of ended commands in which something still runs. Looked through and shortened at each addition.
-    left: Mutex<Vec<Group>>,
+    left: Mutex<Vec<Arc<Guarded>>>,
+    /// Something was started, so there may be something to end.
+    used: AtomicBool,
     background: Mutex<Started>,
 }
 
@@ -64,6 +67,7 @@ impl Processes {
         Self {
             environment,
             left: Mutex::default(),
+            used: AtomicBool::new(false),
             background: Mutex::default(),
         }
     }
@@ -84,10 +88,10 @@ impl Processes {
     /// Takes over what an ended command left running. Says whether it left something.
     pub fn keep_left(&self, running: &Running) -> bool {
         let mut left = self.left.lock();
-        left.retain(|group| group.exists());
-        let group = running.group();
-        left.extend(group);
-        group.is_some()
+        left.retain(|guarded| guarded.group().exists());
+        let alive = running.alive();
+        left.extend(alive.cloned());
+        alive.is_some()
     }
 
     /// Starts a command that nobody waits for.
@@ -121,6 +125,7 @@ impl Processes {
     }
 
     fn shell(&self, text: &str, cwd: &Path) -> Command {
+        self.used.store(true, Ordering::Relaxed);
         let bash = ["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash"]
             .into_iter()
             .find(|path| Path::new(path).exists());
@@ -186,23 +191,25 @@ impl Background {
 impl Drop for Processes {
     fn drop(&mut self) {
         let mut groups = std::mem::take(&mut *self.left.lock());
+        let background = self.background.lock();
         groups.extend(
-            self.background
-                .lock()
+            background
                 .commands
                 .iter()
-                .filter_map(|background| background.running.group()),
+                .filter_map(|background| background.running.alive().cloned()),
         );
         end_together(&groups);
-        stray::end_all(&self.environment.mark());
+        if self.used.load(Ordering::Relaxed) {
+            stray::end_all(&self.environment.mark());
+        }
     }
 }
 
 /// Asks all groups to end, gives all of them one grace together, and kills what is left.
-fn end_together(groups: &[Group]) {
-    groups.iter().for_each(|group| group.ask());
+fn end_together(groups: &[Arc<Guarded>]) {
+    groups.iter().for_each(|guarded| guarded.group().ask());
     let deadline = Instant::now() + LAST_GRACE;
-    for group in groups {
-        group.end(deadline.saturating_duration_since(Instant::now()));
+    for guarded in groups {
+        guarded.group().end(deadline.saturating_duration_since(Instant::now()));
     }
 }

@@ -8,7 +8,7 @@ use std::thread;
 
 use crossbeam_channel::{Sender, bounded, unbounded};
 
-use super::sys;
+use super::sys::{self, Fate};
 
 struct Order {
     command: Command,
@@ -21,7 +21,17 @@ struct Order {
 /// # Errors
 /// What the operating system says about the start, such as a program or a folder that doesn't exist.
 pub fn spawn(mut command: Command) -> io::Result<Child> {
-    sys::detach(&mut command);
+    sys::detach(&mut command, Fate::Shared);
+    ordered(command)
+}
+
+/// Starts a child as [`spawn`] does, that goes on when the agent is dead.
+pub(super) fn spawn_lasting(mut command: Command) -> io::Result<Child> {
+    sys::detach(&mut command, Fate::Own);
+    ordered(command)
+}
+
+fn ordered(command: Command) -> io::Result<Child> {
     let (answer, answered) = bounded(1);
     orders()
         .send(Order { command, answer })

@@ -12,15 +12,24 @@ use std::process::Command;
 use rustix::io::{FdFlags, fcntl_getfd, fcntl_setfd};
 use rustix::process::{Pid, getpid, setsid};
 
-/// Gives the child a session and a process group of its own, and on Linux lets it die with the thread that spawns it.
-pub(super) fn detach(command: &mut Command) {
+/// Whether a child dies with the agent.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// It does, on Linux: when the thread that spawned it ends.
+    Shared,
+    /// It ends by itself.
+    Own,
+}
+
+/// Gives the child a session and a process group of its own.
+pub(super) fn detach(command: &mut Command, fate: Fate) {
     let parent = getpid();
     // SAFETY: between fork and exec only system calls that are safe in a signal handler may run. The closure makes
     // four of them through rustix and neither allocates nor takes a lock.
     unsafe {
         command.pre_exec(move || {
             setsid()?;
-            die_with(parent)
+            if fate == Fate::Shared { die_with(parent) } else { Ok(()) }
         });
     }
 }

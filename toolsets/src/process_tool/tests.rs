@@ -66,11 +66,7 @@ fn a_command_is_written_to_and_ended() {
     process
         .run(json!({ "action": "write", "id": "p1", "text": "ü\n" }))
         .unwrap();
-    assert!(
-        process
-            .text(json!({ "action": "wait", "id": "p1", "timeout": 0.5 }))
-            .starts_with("got ü\np1 runs")
-    );
+    process.wait_for("got ü\np1 runs");
     assert_eq!(process.text(json!({ "action": "poll", "id": "p1" })), "p1 runs");
     assert_eq!(
         process.text(json!({ "action": "kill", "id": "p1" })),

@@ -308,3 +308,37 @@ fn only_known_reads_in_the_foreground_only_read() {
         assert_eq!(terminal.only_reads(&input), expect, "{input}");
     }
 }
+
+/// The agent of the next test, in a process of its own: it runs a command until it is killed.
+#[test]
+#[ignore = "started by another test"]
+fn an_agent_in_a_command() {
+    let folder = PathBuf::from(std::env::var_os("AGENT_FOLDER").unwrap());
+    let bench = bench();
+    let command = format!(
+        "cd {}; sleep 300 & echo $! > pid; mv pid ready; sleep 300",
+        folder.display()
+    );
+    bench.text(&command);
+}
+
+#[test]
+fn a_killed_agent_leaves_no_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut agent = std::process::Command::new(std::env::current_exe().unwrap());
+    agent
+        .args(["--ignored", "--exact", "terminal::tests::an_agent_in_a_command"])
+        .env("AGENT_FOLDER", folder.path());
+    let mut agent = agent
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let ready = folder.path().join("ready");
+    wait_until("the command runs", || ready.exists());
+    let pid = fs::read_to_string(ready).unwrap();
+    assert!(!is_dead(&pid));
+    agent.kill().unwrap();
+    agent.wait().unwrap();
+    wait_until("the grandchild is dead", || is_dead(&pid));
+}

@@ -106,7 +106,11 @@ impl Here<'_> {
         let paths = used.operands.get(skip..).unwrap_or_default();
         let deep = always_deep || used.recursive;
         let folders = if paths.is_empty() && deep { &["."][..] } else { paths };
-        self.may_read_all(paths) && (!deep || folders.iter().all(|folder| self.holds_no_secret(folder, always_deep)))
+        self.may_read_all(paths)
+            && (!deep
+                || folders
+                    .iter()
+                    .all(|folder| self.holds_no_secret(folder, always_deep && !used.chosen)))
     }
 
     fn may_read_all(&self, paths: &[&str]) -> bool {
@@ -122,6 +126,9 @@ impl Here<'_> {
         let folder = self.cwd.join(folder);
         let mut walk = WalkBuilder::new(&folder);
         walk.standard_filters(like_rg).follow_links(false);
+        if like_rg {
+            walk.add_custom_ignore_filename(".rgignore");
+        }
         let mut seen = 0;
         let open = |path: &Path| path == folder || !path.file_name().is_some_and(is_secret_name);
         walk.build().all(|entry| {

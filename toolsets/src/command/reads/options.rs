@@ -10,6 +10,8 @@ pub(super) struct Used<'a> {
     pub(super) recursive: bool,
     /// `-e`, `--regexp`, or ripgrep's `--files`: the first operand is no pattern.
     pub(super) pattern_given: bool,
+    /// `-g`, `-t` or their long forms: ripgrep then also reads hidden files that fit.
+    pub(super) chosen: bool,
 }
 
 impl Program {
@@ -38,6 +40,7 @@ impl Program {
         for (index, letter) in letters.char_indices() {
             used.recursive |= letter == 'r';
             used.pattern_given |= letter == 'e';
+            used.chosen |= matches!(letter, 'g' | 't');
             if self.values.contains(letter) {
                 let attached = !letters[index + letter.len_utf8()..].is_empty();
                 return if attached { Some(()) } else { args.next().map(drop) };
@@ -53,6 +56,7 @@ impl Program {
             .map_or((long, None), |(name, value)| (name, Some(value)));
         used.recursive |= name == "recursive";
         used.pattern_given |= matches!(name, "regexp" | "files");
+        used.chosen |= matches!(name, "glob" | "iglob" | "type");
         let known = |entry: &&&str| entry.trim_end_matches(['=', '?']) == name;
         let entry = self.long.iter().find(known)?;
         match value {

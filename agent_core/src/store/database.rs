@@ -1,0 +1,137 @@
+//! An open database: what waits to be written, the thread that writes it, and the connections that read.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use crossbeam_channel::{RecvTimeoutError, Sender, bounded, unbounded};
+use parking_lot::Mutex;
+use rusqlite::Connection;
+
+use super::error::StoreError;
+use super::queue::{Outcome, Place, Queue, Work};
+use super::reader::{Pool, Readers};
+use super::writer::{Wake, Writer};
+use crate::id::SessionId;
+
+/// How long a caller waits for a commit before it goes on without.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// How long the end of the store may take.
+const ENDING: Duration = Duration::from_secs(2);
+
+/// An open database.
+pub(super) struct Database {
+    /// What was not written yet.
+    pub(super) queue: Arc<Queue>,
+    /// To the writer; unbounded, since each caller waits for its answer.
+    pub(super) wake: Sender<Wake>,
+    /// None for a store in memory.
+    path: Option<PathBuf>,
+    readers: Readers,
+    /// Taken by whoever ends the store.
+    writer: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Database {
+    /// Begins to work on a file.
+    pub(super) fn of_file(connection: Connection, path: PathBuf) -> Self {
+        let readers = Readers::File(Pool::new(path.clone()));
+        Self::start(Arc::new(Mutex::new(connection)), readers, Some(path))
+    }
+
+    /// Begins to work in memory.
+    pub(super) fn in_memory(connection: Connection) -> Self {
+        let connection = Arc::new(Mutex::new(connection));
+        Self::start(connection.clone(), Readers::Memory(connection), None)
+    }
+
+    fn start(connection: Arc<Mutex<Connection>>, readers: Readers, path: Option<PathBuf>) -> Self {
+        let queue = Arc::new(Queue::default());
+        let (wake, wakes) = unbounded();
+        let writer = Writer::new(connection, queue.clone(), wakes, path.as_deref());
+        let thread = thread::Builder::new().name("store".into()).spawn(move || writer.run());
+        Self {
+            queue,
+            wake,
+            path,
+            readers,
+            writer: Mutex::new(Some(thread.expect("a process that starts can start a thread"))),
+        }
+    }
+
+    /// Queues work and waits for its outcome; an error is the reason why it still waits.
+    pub(super) fn write(&self, work: Work) -> Result<Outcome, String> {
+        const CLOSED: &str = "Not saved: the store is closed.";
+        const SLOW: &str = "Not saved yet: writing takes unusually long. It will be saved as soon as it can be.";
+        const NO_ROOM: &str = "Not saved, and lost when the agent ends: too much waits to be saved already.";
+        let (outcome, outcomes) = bounded(1);
+        let place = self.queue.push(work, outcome);
+        let open = self.wake.send(Wake::Queue).is_ok();
+        match place {
+            Place::Next if open => outcomes.recv_timeout(PATIENCE).map_err(|_| self.queue.trouble_or(SLOW)),
+            Place::Next => Err(CLOSED.into()),
+            Place::Stuck(reason) => Err(reason),
+            Place::NoRoom => Err(NO_ROOM.into()),
+        }
+    }
+
+    /// Queues work whose outcome changes nothing for the caller.
+    pub(super) fn write_or_warn(&self, work: Work) {
+        match self.write(work) {
+            Ok(Outcome::Written) => {}
+            Ok(Outcome::Held(held)) => tracing::warn!(%held, "not stored"),
+            Ok(Outcome::Refused(reason)) | Err(reason) => tracing::warn!(reason, "not stored"),
+        }
+    }
+
+    /// Runs a query; `what` says what it looks for.
+    pub(super) fn read<T>(
+        &self,
+        what: String,
+        query: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
+        self.readers.read(query).map_err(|source| StoreError::Read {
+            what,
+            path: self.path.clone().unwrap_or_else(|| "memory".into()),
+            source,
+        })
+    }
+
+    /// The sessions with rows that wait, the one with the newest last.
+    pub(super) fn waiting_sessions(&self) -> Vec<SessionId> {
+        let mut sessions: Vec<SessionId> = Vec::new();
+        for append in self.queue.appends(None).iter().filter_map(|entry| entry.append()) {
+            sessions.retain(|id| *id != append.session);
+            sessions.push(append.session.clone());
+        }
+        sessions
+    }
+
+    /// Writes what waits, for a bounded time, and ends the writer.
+    pub(super) fn close(&self) {
+        let Some(thread) = self.writer.lock().take() else {
+            return;
+        };
+        // First, so that the writer's connection is the last one: only that can move the log into the database for
+        // good, and remove it.
+        self.readers.close();
+        let (closed, ended) = bounded(0);
+        // The writer lives until it gets this, or has panicked; then the channel has ended too.
+        let _ = self.wake.send(Wake::Close(closed));
+        if ended.recv_timeout(ENDING) == Err(RecvTimeoutError::Timeout) {
+            tracing::error!("the store's writer did not end in time");
+            return;
+        }
+        if thread.join().is_err() {
+            tracing::error!("the store's writer has panicked");
+        }
+    }
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        self.close();
+    }
+}

@@ -1,0 +1,63 @@
+//! What goes in and out of the store beside events.
+
+use std::path::PathBuf;
+
+use crate::approval::Mode;
+use crate::event::ContextUse;
+use crate::id::SessionId;
+use crate::provider::{ModelRef, Origin, Usage};
+
+/// What is kept of a session beside its events.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SessionRecord {
+    /// The session.
+    pub id: SessionId,
+    /// Where it was begun: `acp` or `run`.
+    pub source: String,
+    /// Its folder.
+    pub cwd: PathBuf,
+    /// Its further folders.
+    pub extra_roots: Vec<PathBuf>,
+    /// Its title, once it has one.
+    pub title: Option<String>,
+    /// Its model.
+    pub model: ModelRef,
+    /// Where its model's replies came from when it began.
+    pub origin: Origin,
+    /// Its mode.
+    pub mode: Mode,
+    /// Its system prompt, fixed when it began.
+    pub system: String,
+    /// When it was begun, in Unix ms.
+    pub created_ms: i64,
+    /// Its last activity, in Unix ms.
+    pub updated_ms: i64,
+    /// Messages of user and model.
+    pub messages: u64,
+    /// Tokens of all its steps.
+    pub usage: Usage,
+    /// How full the model's context was after its last step.
+    pub context: Option<ContextUse>,
+    /// The number of its last row; 0 before the first.
+    pub last_seq: u64,
+    /// The number of its last turn; 0 before the first.
+    pub last_turn: u64,
+}
+
+/// How safe a commit must be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Durability {
+    /// Survives the death of the process.
+    Process,
+    /// Survives a power cut: waits for the disk. For what answers a prompt.
+    Disk,
+}
+
+/// What became of an append.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Kept {
+    /// It is committed.
+    Stored,
+    /// It can't be committed now and waits in memory, in order; the reason is a sentence for the user.
+    Waiting(String),
+}

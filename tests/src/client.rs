@@ -1,0 +1,395 @@
+//! A scripted ACP client against the built binary: every line it gets must be JSON-RPC, and every one is kept.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::OnceLock;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Receiver, RecvTimeoutError, unbounded};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::stage::LIMIT;
+
+/// The built binary, built once for each program of tests.
+pub fn binary() -> &'static Path {
+    static BINARY: OnceLock<PathBuf> = OnceLock::new();
+    BINARY.get_or_init(build)
+}
+
+fn build() -> PathBuf {
+    let mut command = Command::new(env!("CARGO"));
+    command.args([
+        "build",
+        "--package",
+        "cli",
+        "--bin",
+        "agent",
+        "--message-format",
+        "json",
+        "--quiet",
+    ]);
+    if !cfg!(debug_assertions) {
+        command.arg("--release");
+    }
+    let output = command
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("cargo runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let messages = String::from_utf8(output.stdout).expect("cargo writes UTF-8");
+    let messages = messages
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let executable = messages
+        .filter_map(|message| message["executable"].as_str().map(PathBuf::from))
+        .last();
+    executable.expect("cargo names the binary it built")
+}
+
+/// A throw-away home: configuration and state in one folder, and a workspace beside it.
+pub struct Home {
+    folder: TempDir,
+}
+
+impl Home {
+    /// An empty home.
+    pub fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder can be made");
+        let home = Self { folder };
+        std::fs::create_dir(home.workspace()).expect("a folder can be made");
+        home
+    }
+
+    /// A home with this configuration.
+    pub fn with_config(text: &str) -> Self {
+        let home = Self::new();
+        home.write_config(text);
+        home
+    }
+
+    /// A home whose model plays this script.
+    pub fn with_script(script: &Value) -> Self {
+        let home = Self::new();
+        let path = home.folder.path().join("script.json");
+        std::fs::write(&path, script.to_string()).expect("a file can be written");
+        home.write_config(&format!(
+            "model = \"demo/demo\"\n[providers.demo]\napi = \"script\"\nbase_url = {:?}\n",
+            path.display().to_string()
+        ));
+        home
+    }
+
+    /// Writes the configuration.
+    pub fn write_config(&self, text: &str) {
+        std::fs::create_dir_all(self.state()).expect("a folder can be made");
+        std::fs::write(self.state().join("config.toml"), text).expect("a file can be written");
+    }
+
+    /// Where configuration and state are.
+    pub fn state(&self) -> PathBuf {
+        self.folder.path().join("home")
+    }
+
+    /// A folder to work in.
+    pub fn workspace(&self) -> PathBuf {
+        let path = self.folder.path().canonicalize().expect("the folder exists");
+        path.join("work")
+    }
+
+    /// The binary with this home, and no key or switch of the machine's own.
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(binary());
+        let foreign = std::env::vars().map(|(name, _)| name);
+        for name in
+            foreign.filter(|name| name.ends_with("_API_KEY") || name.starts_with("TALARIA_") || name == "RUST_LOG")
+        {
+            command.env_remove(name);
+        }
+        command
+            .args(arguments)
+            .env("TALARIA_HOME", self.state())
+            .current_dir(self.workspace());
+        command
+    }
+}
+
+impl Default for Home {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// A client with its agent.
+pub struct Client {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    lines: Receiver<String>,
+    next_id: i64,
+    /// Everything the agent has sent, in order.
+    pub log: Vec<Value>,
+    /// How a permission request is answered at once; none: the test answers.
+    pub permission: Option<&'static str>,
+}
+
+impl Client {
+    /// Starts `agent acp`, without saying anything to it.
+    pub fn start(home: &Home) -> Self {
+        Self::spawn(home.command(&["acp"]))
+    }
+
+    /// Starts an agent by this command.
+    pub fn spawn(mut command: Command) -> Self {
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
+        let mut child = command.spawn().expect("the agent starts");
+        let stdout = child.stdout.take().expect("stdout is a pipe");
+        let (sender, lines) = unbounded();
+        thread::spawn(move || {
+            for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+                if sender.send(line).is_err() {
+                    return;
+                }
+            }
+        });
+        Self {
+            stdin: child.stdin.take(),
+            child,
+            lines,
+            next_id: 1,
+            log: Vec::new(),
+            permission: Some("allow_once"),
+        }
+    }
+
+    /// Starts `agent acp` and initializes it with these client capabilities.
+    pub fn initialized(home: &Home, capabilities: Value) -> Self {
+        let mut client = Self::start(home);
+        let params = json!({"protocolVersion": 1, "clientCapabilities": capabilities});
+        client.request("initialize", params).expect("initialize is answered");
+        client
+    }
+
+    /// Starts an agent with one session in the home's workspace; its id comes too.
+    pub fn with_session(home: &Home) -> (Self, String) {
+        let mut client = Self::initialized(home, json!({}));
+        let session = client.new_session(&home.workspace());
+        (client, session)
+    }
+
+    /// Begins a session.
+    pub fn new_session(&mut self, cwd: &Path) -> String {
+        let result = self.request("session/new", json!({"cwd": cwd, "mcpServers": []}));
+        let result = result.expect("the session is created");
+        result["sessionId"].as_str().expect("a session has an id").to_owned()
+    }
+
+    /// Sends bytes as they are.
+    pub fn send_raw(&mut self, bytes: &[u8]) {
+        let stdin = self.stdin.as_mut().expect("stdin is open");
+        stdin
+            .write_all(bytes)
+            .and_then(|()| stdin.flush())
+            .expect("the agent reads");
+    }
+
+    /// Sends a message.
+    pub fn send(&mut self, message: &Value) {
+        self.send_raw(format!("{message}\n").as_bytes());
+    }
+
+    /// Sends a notification.
+    pub fn notify(&mut self, method: &str, params: Value) {
+        self.send(&json!({"jsonrpc": "2.0", "method": method, "params": params}));
+    }
+
+    /// Sends a request without waiting for its response; its id comes back.
+    pub fn begin(&mut self, method: &str, params: Value) -> i64 {
+        let id = self.next_id;
+        self.next_id += 1;
+        self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
+        id
+    }
+
+    /// Sends a prompt of text without waiting for its response.
+    pub fn begin_prompt(&mut self, session: &str, text: &str) -> i64 {
+        let prompt = json!([{"type": "text", "text": text}]);
+        self.begin("session/prompt", json!({"sessionId": session, "prompt": prompt}))
+    }
+
+    /// Sends a request and waits for its response: the result, or the error.
+    pub fn request(&mut self, method: &str, params: Value) -> Result<Value, Value> {
+        let id = self.begin(method, params);
+        self.response(id)
+    }
+
+    /// Sends a prompt of text and waits for its stop reason.
+    pub fn prompt(&mut self, session: &str, text: &str) -> String {
+        let id = self.begin_prompt(session, text);
+        self.stop_reason(id)
+    }
+
+    /// Waits for a prompt's stop reason.
+    pub fn stop_reason(&mut self, id: i64) -> String {
+        let result = self.response(id).expect("the prompt does not fail");
+        result["stopReason"]
+            .as_str()
+            .expect("a prompt's result has a stop reason")
+            .to_owned()
+    }
+
+    /// Waits for a response, unless it has come already.
+    pub fn response(&mut self, id: i64) -> Result<Value, Value> {
+        let is_response = |message: &Value| message["id"] == id && message.get("method").is_none();
+        let come = self.log.iter().find(|message| is_response(message)).cloned();
+        let message = come.unwrap_or_else(|| self.wait_for(is_response));
+        match message.get("error") {
+            Some(error) => Err(error.clone()),
+            None => Ok(message["result"].clone()),
+        }
+    }
+
+    /// Waits for a message that is meant; those before it are kept in the log.
+    pub fn wait_for(&mut self, is_meant: impl Fn(&Value) -> bool) -> Value {
+        loop {
+            let message = self.next();
+            if is_meant(&message) {
+                return message;
+            }
+        }
+    }
+
+    /// Waits for an update of this kind.
+    pub fn wait_for_update(&mut self, kind: &str) -> Value {
+        let message = self.wait_for(|message| message["params"]["update"]["sessionUpdate"] == kind);
+        message["params"]["update"].clone()
+    }
+
+    /// The next message. A permission request is answered if the client is told how.
+    pub fn next(&mut self) -> Value {
+        let line = self
+            .lines
+            .recv_timeout(LIMIT)
+            .expect("the agent sends something within the limit");
+        self.keep(&line)
+    }
+
+    /// What comes until nothing has come for this long.
+    pub fn rest(&mut self, silence: Duration) -> Vec<Value> {
+        let mut messages = Vec::new();
+        while let Ok(line) = self.lines.recv_timeout(silence) {
+            messages.push(self.keep(&line));
+        }
+        messages
+    }
+
+    fn keep(&mut self, line: &str) -> Value {
+        let message: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("no JSON: {error}: {line}"));
+        assert_eq!(message["jsonrpc"], "2.0", "{line}");
+        self.log.push(message.clone());
+        if let ("session/request_permission", Some(answer)) =
+            (message["method"].as_str().unwrap_or(""), self.permission)
+        {
+            self.answer(&message, answer);
+        }
+        message
+    }
+
+    /// Answers a permission request by an option's id; `cancelled` closes it.
+    pub fn answer(&mut self, request: &Value, option: &str) {
+        let outcome = match option {
+            "cancelled" => json!({"outcome": "cancelled"}),
+            option => json!({"outcome": "selected", "optionId": option}),
+        };
+        self.send(&json!({"jsonrpc": "2.0", "id": request["id"], "result": {"outcome": outcome}}));
+    }
+
+    /// The updates of the log, from its `from`th message on.
+    pub fn updates(&self, from: usize) -> Vec<&Value> {
+        let updates = self.log[from..].iter().map(|message| &message["params"]["update"]);
+        updates.filter(|update| !update.is_null()).collect()
+    }
+
+    /// What the agent said in the messages of the log from its `from`th on.
+    pub fn said(&self, from: usize) -> String {
+        let chunks = self
+            .updates(from)
+            .into_iter()
+            .filter(|update| update["sessionUpdate"] == "agent_message_chunk");
+        chunks.filter_map(|update| update["content"]["text"].as_str()).collect()
+    }
+
+    /// The agent's process id.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Kills the agent as a crash would.
+    pub fn kill(mut self) {
+        self.child.kill().expect("the agent can be killed");
+        self.child.wait().expect("the agent ends");
+    }
+
+    /// Closes stdin and waits for the agent's end.
+    pub fn close(mut self) -> ExitStatus {
+        drop(self.stdin.take());
+        self.wait()
+    }
+
+    /// Waits for the agent's end.
+    pub fn wait(&mut self) -> ExitStatus {
+        let deadline = Instant::now() + LIMIT;
+        loop {
+            // The end of its output comes with its own end, or just before.
+            if let Err(RecvTimeoutError::Disconnected) = self.lines.recv_timeout(Duration::from_millis(5))
+                && let Some(status) = self.child.try_wait().expect("the agent can be waited for")
+            {
+                return status;
+            }
+            assert!(Instant::now() < deadline, "the agent does not end");
+        }
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        // A test that failed leaves an agent behind otherwise; one that has ended does not mind.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Runs the binary to its end; status, stdout and stderr.
+pub fn run(mut command: Command, input: &str) -> (ExitStatus, String, String) {
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = command.spawn().expect("the agent starts");
+    let mut stdin = child.stdin.take().expect("stdin is a pipe");
+    // An agent that does not read its input closes it, which is no fault.
+    let _ = stdin.write_all(input.as_bytes());
+    drop(stdin);
+    let mut stderr = child.stderr.take().expect("stderr is a pipe");
+    let errors = thread::spawn(move || {
+        let mut text = String::new();
+        stderr.read_to_string(&mut text).map(|_| text)
+    });
+    let mut stdout = String::new();
+    child
+        .stdout
+        .take()
+        .expect("stdout is a pipe")
+        .read_to_string(&mut stdout)
+        .expect("stdout is UTF-8");
+    let status = child.wait().expect("the agent ends");
+    let stderr = errors
+        .join()
+        .expect("the reader does not panic")
+        .expect("stderr is UTF-8");
+    (status, stdout, stderr)
+}

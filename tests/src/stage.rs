@@ -1,0 +1,363 @@
+//! A session on a stage: the real core, store and tools, a scripted model, a throw-away folder, and what happens as lines.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use agent_core::config::Config;
+use agent_core::content::Content;
+use agent_core::event::{Display, Envelope, Event, SessionChange, ToolOutcome};
+use agent_core::id::{SessionId, TurnId};
+use agent_core::outward::{Answer, CallError, CallId, Outward, Parcel};
+use agent_core::plan::Plan;
+use agent_core::provider::{ModelRef, Provider};
+use agent_core::runtime::{Folders, Parts, Preferences, Runtime};
+use agent_core::script::{Script, ScriptReply};
+use agent_core::setup::{Setup, SetupError};
+use agent_core::store::Store;
+use crossbeam_channel::Receiver;
+use tempfile::TempDir;
+use toolsets::LocalWorkspaces;
+
+/// How long a test waits for something that must come.
+pub const LIMIT: Duration = Duration::from_secs(20);
+
+/// A runtime with one session.
+pub struct Stage {
+    /// The session's folder.
+    pub folder: TempDir,
+    /// The runtime.
+    pub runtime: Runtime,
+    /// The session.
+    pub session: SessionId,
+    /// Where it is kept.
+    pub store: Store,
+    disk: Option<TempDir>,
+    inlet: Receiver<Parcel>,
+    names: Names,
+}
+
+/// One model, whatever is asked for.
+pub struct OneModel {
+    /// The model.
+    pub provider: Arc<dyn Provider>,
+    /// The configuration.
+    pub config: Config,
+}
+
+impl Setup for OneModel {
+    fn config(&self) -> Result<Config, SetupError> {
+        Ok(self.config.clone())
+    }
+
+    fn provider(&self, _: &Config, _: &ModelRef) -> Result<Arc<dyn Provider>, SetupError> {
+        Ok(self.provider.clone())
+    }
+
+    fn models(&self, _: &Config) -> Vec<ModelRef> {
+        vec![self.provider.model().name.clone()]
+    }
+}
+
+impl Stage {
+    /// A session whose model plays these replies.
+    pub fn new(replies: Vec<ScriptReply>) -> Self {
+        Self::with(
+            Arc::new(Script::from_replies(replies)),
+            Config::default(),
+            Store::memory(),
+        )
+    }
+
+    /// The same with a store on disk, for a restart.
+    pub fn stored(replies: Vec<ScriptReply>) -> Self {
+        let disk = tempfile::tempdir().expect("a temporary folder can be made");
+        let store = Store::open(disk.path()).expect("a store can be made");
+        let mut stage = Self::with(Arc::new(Script::from_replies(replies)), Config::default(), store);
+        stage.disk = Some(disk);
+        stage
+    }
+
+    /// A session with this model, configuration and store.
+    pub fn with(provider: Arc<dyn Provider>, config: Config, store: Store) -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder can be made");
+        let (runtime, inlet) = runtime(provider, config, store.clone());
+        let call = runtime.create(folders(folder.path()));
+        let mut stage = Self {
+            folder,
+            runtime,
+            session: SessionId::new(),
+            store,
+            disk: None,
+            inlet,
+            names: Names::default(),
+        };
+        stage.session = match stage.answer(call) {
+            Ok(Answer::Created(view)) => view.id,
+            other => panic!("the session was not created: {other:?}"),
+        };
+        stage
+    }
+
+    /// Writes a file into the session's folder.
+    pub fn file(&self, name: &str, text: &str) -> &Self {
+        std::fs::write(self.folder.path().join(name), text).expect("a file can be written");
+        self
+    }
+
+    /// Reads a file of the session's folder; empty if there is none.
+    pub fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.folder.path().join(name)).unwrap_or_default()
+    }
+
+    /// Sends a prompt.
+    pub fn prompt(&self, text: &str) -> TurnId {
+        let content = if text.is_empty() {
+            Vec::new()
+        } else {
+            vec![Content::text(text)]
+        };
+        self.runtime
+            .prompt(&self.session, content)
+            .expect("the session is open")
+    }
+
+    /// The next thing that comes out.
+    pub fn next(&mut self) -> Outward {
+        let mut parcel = self
+            .inlet
+            .recv_timeout(LIMIT)
+            .expect("something comes within the limit");
+        parcel.take().expect("a parcel that arrives is full")
+    }
+
+    /// What comes until an event that is meant, as lines; `act` sees each event as it comes.
+    pub fn until(
+        &mut self,
+        mut act: impl FnMut(&Runtime, &SessionId, &Event),
+        is_last: impl Fn(&Envelope) -> bool,
+    ) -> String {
+        let mut lines = Lines::default();
+        loop {
+            match self.next() {
+                Outward::Live(envelope) => {
+                    lines.add(self.names.line(&envelope.event));
+                    act(&self.runtime, &self.session, &envelope.event);
+                    if is_last(&envelope) {
+                        return lines.text;
+                    }
+                }
+                Outward::Replay(envelope) => lines.add(format!("old {}", self.names.line(&envelope.event))),
+                Outward::Answer { .. } => {}
+            }
+        }
+    }
+
+    /// Prompts and follows the turn to its end.
+    pub fn turn(&mut self, text: &str, act: impl FnMut(&Runtime, &SessionId, &Event)) -> String {
+        let turn = self.prompt(text);
+        self.until(act, |envelope| {
+            envelope.turn == Some(turn) && envelope.event.ends_turn()
+        })
+    }
+
+    /// Waits for a call's answer; what comes before it is passed over.
+    pub fn answer(&mut self, call: CallId) -> Result<Answer, CallError> {
+        loop {
+            if let Outward::Answer { call: answered, result } = self.next()
+                && answered == call
+            {
+                return result;
+            }
+        }
+    }
+
+    /// Loads the session again; its replay as lines.
+    pub fn replay(&mut self) -> String {
+        let call = self.runtime.open(self.session.clone(), None, true);
+        let mut lines = Lines::default();
+        loop {
+            match self.next() {
+                Outward::Replay(envelope) => lines.add(self.names.line(&envelope.event)),
+                Outward::Live(envelope) => lines.add(format!("live {}", self.names.line(&envelope.event))),
+                Outward::Answer { call: answered, result } if answered == call => {
+                    assert!(result.is_ok(), "{result:?}");
+                    return lines.text;
+                }
+                Outward::Answer { .. } => {}
+            }
+        }
+    }
+
+    /// The same store on disk under a new runtime, as after a restart.
+    pub fn restart(mut self, replies: Vec<ScriptReply>) -> Self {
+        self.runtime.shutdown();
+        let disk = self.disk.as_ref().expect("only a store on disk outlives its runtime");
+        self.store = Store::open(disk.path()).expect("the store can be opened again");
+        let provider = Arc::new(Script::from_replies(replies));
+        (self.runtime, self.inlet) = runtime(provider, Config::default(), self.store.clone());
+        self
+    }
+}
+
+fn runtime(provider: Arc<dyn Provider>, config: Config, store: Store) -> (Runtime, Receiver<Parcel>) {
+    Runtime::start(Parts {
+        store,
+        setup: Arc::new(OneModel { provider, config }),
+        workspaces: Arc::new(LocalWorkspaces::new(Vec::new(), None)),
+        source: "acp",
+        preferences: Preferences::default(),
+        forbidden: Vec::new(),
+    })
+}
+
+fn folders(path: &Path) -> Folders {
+    Folders {
+        cwd: path.to_owned(),
+        extra_roots: Vec::<PathBuf>::new(),
+    }
+}
+
+/// Lines of what happened; adjacent pieces of one message are one line.
+#[derive(Default)]
+struct Lines {
+    text: String,
+    /// The message that the last line is a piece of.
+    open: Option<String>,
+}
+
+impl Lines {
+    fn add(&mut self, line: String) {
+        let piece = line
+            .split_once(": ")
+            .filter(|(head, _)| head.starts_with("text m") || head.starts_with("thought m"));
+        match piece {
+            Some((head, text)) if self.open.as_deref() == Some(head) => {
+                self.text.truncate(self.text.trim_end_matches('\n').len());
+                self.text.push_str(text);
+            }
+            Some((head, _)) => {
+                self.open = Some(head.to_owned());
+                self.text.push_str(&line);
+            }
+            None => {
+                self.open = None;
+                self.text.push_str(&line);
+            }
+        }
+        self.text.push('\n');
+    }
+}
+
+/// Short names for ids, in the order in which they come up.
+#[derive(Default)]
+struct Names(HashMap<String, String>, HashMap<char, usize>);
+
+impl Names {
+    fn name(&mut self, kind: char, id: &str) -> String {
+        let Self(names, counts) = self;
+        let next = || {
+            let count = counts.entry(kind).or_default();
+            *count += 1;
+            format!("{kind}{count}")
+        };
+        names.entry(id.to_owned()).or_insert_with(next).clone()
+    }
+
+    fn line(&mut self, event: &Event) -> String {
+        match event {
+            Event::UserMessage {
+                content,
+                context,
+                command,
+                ..
+            } => {
+                let command = if *command { " (command)" } else { "" };
+                let context = if context.is_empty() {
+                    String::new()
+                } else {
+                    format!(" + {} for the model", context.len())
+                };
+                format!("user: {}{context}{command}", agent_core::content::plain_text(content))
+            }
+            Event::AgentText { id, text } => format!("text {}: {}", self.name('m', id.as_str()), quoted(text)),
+            Event::AgentThought { id, text } => format!("thought {}: {}", self.name('m', id.as_str()), quoted(text)),
+            Event::ToolStarted { call } => {
+                format!(
+                    "call {}: {} {:?}",
+                    self.name('c', call.id.as_str()),
+                    call.name,
+                    call.title
+                )
+            }
+            Event::ToolPlanned { id, plan, .. } => format!("plan {}: {}", self.name('c', id.as_str()), plan_line(plan)),
+            Event::ToolProgress { id, progress } => {
+                format!("progress {}: {}", self.name('c', id.as_str()), quoted(&progress.tail))
+            }
+            Event::ToolFinished { id, outcome } => {
+                format!("end {}: {}", self.name('c', id.as_str()), outcome_line(outcome))
+            }
+            Event::ApprovalRequested { approval } => {
+                let options: Vec<&str> = approval.options.iter().map(|option| option.kind.id()).collect();
+                let call = self.name('c', approval.call.as_str());
+                format!(
+                    "ask {} about {call}: {}",
+                    self.name('q', approval.id.as_str()),
+                    options.join(" ")
+                )
+            }
+            Event::ApprovalDecided { id, decision, by } => {
+                format!("decided {}: {decision:?} by {by:?}", self.name('q', id.as_str()))
+            }
+            Event::PlanUpdated { entries } => {
+                let entries: Vec<&str> = entries.iter().map(|entry| entry.content.as_str()).collect();
+                format!("todo: {}", entries.join("; "))
+            }
+            Event::StepFinished { step, finish, .. } => format!("step {step}: {finish:?}"),
+            Event::Notice { severity, title, .. } => format!("notice {severity:?}: {title}"),
+            Event::HistoryMoved { why, .. } => format!("history moved: {why:?}"),
+            Event::SessionChanged { change } => match change {
+                SessionChange::Title(title) => format!("title: {title}"),
+                SessionChange::Mode(mode) => format!("mode: {mode}"),
+                SessionChange::Model(model) => format!("model: {model}"),
+                SessionChange::Cwd(_) => "cwd".to_owned(),
+            },
+            Event::TurnFinished { stop, .. } => format!("turn: {stop:?}"),
+            Event::TurnFailed { failure } => format!("turn failed: {:?}: {}", failure.class, failure.message),
+        }
+    }
+}
+
+fn quoted(text: &str) -> String {
+    text.replace('\n', "\\n")
+}
+
+fn plan_line(plan: &Plan) -> String {
+    match plan {
+        Plan::Inward => "inward".to_owned(),
+        Plan::Read { places } => format!("read {}", places.len()),
+        Plan::Change { changes } => {
+            let change = |change: &agent_core::change::FileChange| {
+                let show = |text: &Option<String>| {
+                    text.as_deref()
+                        .map_or_else(|| "nothing".to_owned(), |text| format!("{text:?}"))
+                };
+                format!("{} -> {}", show(&change.old), show(&change.new))
+            };
+            let changes: Vec<String> = changes.iter().map(change).collect();
+            format!("change {}", changes.join(", "))
+        }
+        Plan::Command(plan) => format!("command {}", plan.command),
+        Plan::Input { text, .. } => format!("input {text}"),
+    }
+}
+
+fn outcome_line(outcome: &ToolOutcome) -> String {
+    let shown = match &outcome.output.display {
+        Display::Instead(shown) => shown,
+        Display::Prose | Display::Verbatim | Display::AsPlanned => &outcome.output.text,
+    };
+    let shown: String = quoted(shown).chars().take(120).collect();
+    format!("{:?} {shown}", outcome.status).trim_end().to_owned()
+}

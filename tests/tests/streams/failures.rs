@@ -1,0 +1,164 @@
+//! Services that refuse, stall, vanish or never end.
+
+use std::io::Write;
+use std::net::TcpListener;
+use std::time::Duration;
+use std::{fs, thread};
+
+use agent_core::event::ErrorClass;
+use providers::Service;
+use talaria_tests::mock::{Mock, Reply as Answer};
+
+use crate::ask::{LIMIT, ask, ask_once, file, open, path, service};
+
+#[test]
+fn every_error_answer_has_its_class_status_and_wait() {
+    let table = [
+        (
+            "error-01-html-502",
+            ErrorClass::Server,
+            Some(502),
+            None,
+            "answered 502 Bad Gateway;",
+        ),
+        (
+            "error-02-rate-limit-429",
+            ErrorClass::RateLimit,
+            Some(429),
+            Some(2000),
+            "Rate limit reached",
+        ),
+        (
+            "error-03-context-openai-400",
+            ErrorClass::ContextOverflow,
+            Some(400),
+            None,
+            "9312 tokens",
+        ),
+        (
+            "error-04-context-anthropic-400",
+            ErrorClass::ContextOverflow,
+            Some(400),
+            None,
+            "205120 tokens > 200000",
+        ),
+        (
+            "error-05-context-llamacpp-400",
+            ErrorClass::ContextOverflow,
+            Some(400),
+            None,
+            "(4096 tokens)",
+        ),
+        (
+            "error-06-context-anthropic-input-plus-output-400",
+            ErrorClass::ContextOverflow,
+            Some(400),
+            None,
+            "190000 + 16000 > 200000",
+        ),
+        (
+            "error-07-rate-limit-http-date-429",
+            ErrorClass::RateLimit,
+            Some(429),
+            Some(3000),
+            "your rate limit",
+        ),
+        (
+            "error-08-json-error-with-status-200",
+            ErrorClass::ModelNotFound,
+            None,
+            None,
+            "model 'm' not found",
+        ),
+    ];
+    for (name, class, status, wait, words) in table {
+        let body = [".json", ".html"]
+            .iter()
+            .find_map(|end| fs::read(path(&format!("{name}{end}"))).ok());
+        let head = String::from_utf8(file(&format!("{name}.head"))).unwrap();
+        let failure = ask_once(Answer::answer(&head, body.unwrap())).failure();
+        assert_eq!(
+            (failure.class, failure.status, failure.retry_after_ms),
+            (class, status, wait),
+            "{name}"
+        );
+        assert!(failure.message.contains(words), "{name}: {}", failure.message);
+        assert!(
+            failure.message.starts_with("mock (127.0.0.1:"),
+            "{name}: {}",
+            failure.message
+        );
+        assert!(!failure.message.contains(['<', '\n']), "{name}: {}", failure.message);
+        assert_eq!(failure.provider.as_deref(), Some("mock"));
+    }
+}
+
+#[test]
+fn an_error_in_a_stream_has_the_services_own_words() {
+    let failure = ask_once(Answer::sse(file("chat-09-error-mid-stream.sse"))).failure();
+    assert!(failure.message.contains("failed: overloaded;"), "{}", failure.message);
+}
+
+#[test]
+fn a_service_that_stalls_is_given_up() {
+    for answer in [
+        Answer::silence(),
+        Answer::sse(file("chat-05-cut-in-text.sse")).stalling(),
+    ] {
+        let mock = Mock::serve(vec![answer]);
+        let mut service = service(&mock);
+        service.stall = Duration::from_millis(200);
+        let failure = ask(&open(service)).failure();
+        assert_eq!(failure.class, ErrorClass::Timeout);
+        assert!(
+            failure.message.contains("sent nothing for 0.2 s"),
+            "{}",
+            failure.message
+        );
+        assert!(mock.wait_closed(LIMIT));
+    }
+}
+
+#[test]
+fn nobody_there_is_a_network_failure() {
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let service = Service::new("mock", format!("http://127.0.0.1:{port}/v1"));
+    let failure = ask(&open(service)).failure();
+    assert_eq!(failure.class, ErrorClass::Network);
+    assert!(
+        failure.message.contains("could not be reached: Connection refused"),
+        "{}",
+        failure.message
+    );
+    assert!(
+        failure.message.contains("check that the server runs"),
+        "{}",
+        failure.message
+    );
+}
+
+#[test]
+fn a_server_without_tls_behind_https_is_a_tls_failure() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let base_url = format!("https://{}/v1", listener.local_addr().unwrap());
+    thread::spawn(move || {
+        listener
+            .accept()
+            .unwrap()
+            .0
+            .write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+    });
+    let failure = ask(&open(Service::new("mock", base_url))).failure();
+    assert_eq!(failure.class, ErrorClass::Tls, "{}", failure.message);
+}
+
+#[test]
+fn endless_lines_and_replies_are_bounded() {
+    let line = ask_once(Answer::sse([b"data: ".to_vec(), vec![b'x'; 20 << 20]].concat())).failure();
+    assert_eq!(line.class, ErrorClass::Protocol);
+    assert!(line.message.contains("more than 8 MiB"), "{}", line.message);
+    let reply = ask_once(Answer::sse(b": comment\n".repeat(7 << 20))).failure();
+    assert!(reply.message.contains("more than 64 MiB"), "{}", reply.message);
+    let error = ask_once(Answer::answer("HTTP/1.1 400 Bad Request", vec![b'x'; 20 << 20])).failure();
+    assert!(error.message.len() < 600, "{}", error.message.len());
+}

@@ -1,0 +1,124 @@
+//! A key goes to its service and nowhere else.
+
+use agent_core::event::ErrorClass;
+use agent_core::provider::ProviderError;
+use providers::{OpenAiChat, Service, ServiceError, list_models};
+use serde_json::json;
+use talaria_tests::mock::{Mock, Reply as Answer};
+
+use crate::ask::{KEY, TEAM, ask, ask_once, handle, model, open, service};
+
+#[test]
+fn the_key_goes_out_in_its_header_and_shows_up_nowhere() {
+    let echo = json!({"error": {"message": format!("Incorrect API key provided: {KEY} of team {TEAM}.")}}).to_string();
+    let events = format!("data: {echo}\n\n");
+    let mock = Mock::serve(vec![
+        Answer::answer(
+            "HTTP/1.1 401 Unauthorized\ncontent-type: application/json",
+            echo.clone(),
+        ),
+        Answer::sse(events),
+        Answer::answer("HTTP/1.1 200 OK\ncontent-type: application/json", echo),
+    ]);
+    let service = service(&mock);
+    let debug = format!("{service:?}");
+    let provider = open(service);
+    for status in [Some(401), None, None] {
+        let failure = ask(&provider).failure();
+        assert_eq!((failure.class, failure.status), (ErrorClass::Auth, status));
+        assert!(
+            failure.message.contains("provided: *** of team ***.;"),
+            "{}",
+            failure.message
+        );
+        assert!(
+            failure
+                .message
+                .ends_with("check the key in MOCK_API_KEY or run `agent setup`"),
+            "{}",
+            failure.message
+        );
+    }
+    assert!(
+        !debug.contains(KEY) && !debug.contains(TEAM) && debug.contains("x-team"),
+        "{debug}"
+    );
+    let asked = &mock.requests()[0];
+    assert_eq!(asked.line, "POST /v1/chat/completions");
+    assert_eq!(asked.header("authorization"), Some(format!("Bearer {KEY}").as_str()));
+    assert_eq!(asked.header("x-team"), Some(TEAM));
+}
+
+#[test]
+fn a_redirect_is_not_followed_with_the_key() {
+    let thief = Mock::serve(vec![Answer::text("mine now")]);
+    for status in ["301 Moved Permanently", "307 Temporary Redirect"] {
+        let head = format!(
+            "HTTP/1.1 {status}\nlocation: {}/chat/completions?key=1",
+            thief.base_url()
+        );
+        let failure = ask_once(Answer::answer(&head, "")).failure();
+        assert_eq!(failure.class, ErrorClass::Config);
+        assert!(
+            failure
+                .message
+                .contains(&format!("redirects to {}/chat", thief.base_url())),
+            "{}",
+            failure.message
+        );
+    }
+    assert!(thief.requests().is_empty());
+}
+
+#[test]
+fn a_key_leaves_this_machine_encrypted_or_not_at_all() {
+    let open = |base_url: &str| OpenAiChat::new(Service::new("mock", base_url), model(base_url), handle()).err();
+    let safe = open("https://example.com/v1");
+    assert!(
+        matches!(safe, None | Some(ServiceError::NoClient { .. })),
+        "a machine may have no certificates"
+    );
+    assert!(open("http://localhost:11434/v1").is_none());
+    assert!(open("http://[::1]:8080/v1").is_none());
+    assert!(matches!(
+        open("http://example.com/v1"),
+        Some(ServiceError::NotSafe { .. })
+    ));
+    assert!(matches!(
+        open("http://localhost.example.com/v1"),
+        Some(ServiceError::NotSafe { .. })
+    ));
+    assert!(matches!(open("file:///etc/passwd"), Some(ServiceError::NotSafe { .. })));
+    assert!(matches!(
+        open("example.com/v1"),
+        Some(ServiceError::NotAnAddress { .. })
+    ));
+    assert!(matches!(
+        open("https://me:pw@example.com"),
+        Some(ServiceError::KeyInAddress { .. })
+    ));
+}
+
+#[test]
+fn the_list_of_models_is_the_services_own() {
+    let json = "HTTP/1.1 200 OK\ncontent-type: application/json";
+    let list = json!({"object": "list", "data": [{"id": "z"}, {"id": "a/b", "object": "model"}]}).to_string();
+    let mock = Mock::serve(vec![
+        Answer::answer(json, list),
+        Answer::answer(json, "[]"),
+        Answer::answer("HTTP/1.1 401 Unauthorized", ""),
+    ]);
+    let list = || list_models(&service(&mock), &handle());
+    assert_eq!(list(), Ok(vec!["z".to_owned(), "a/b".to_owned()]));
+    assert_eq!(mock.requests()[0].line, "GET /v1/models");
+    let class = |outcome| match outcome {
+        Err(ProviderError::Failed(failure)) => failure.class,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(class(list()), ErrorClass::Protocol);
+    assert_eq!(class(list()), ErrorClass::Auth);
+    assert_eq!(
+        class(list_models(&Service::new("mock", "http://example.com"), &handle())),
+        ErrorClass::Config
+    );
+}

@@ -1,0 +1,151 @@
+//! The shape of the project, held by a test: who may depend on whom, what the core does without, how text is kept.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+const CRATES: [&str; 5] = ["agent_core", "providers", "toolsets", "acp_adapter", "cli"];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
+}
+
+/// All files that are part of the project, with their text; images and the like left out.
+fn files() -> Vec<(PathBuf, String)> {
+    fn walk(folder: &Path, files: &mut Vec<(PathBuf, String)>) {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            if path.is_dir() && name != "target" && name != ".git" {
+                walk(&path, files);
+            } else if let Ok(text) = std::fs::read_to_string(&path) {
+                files.push((path, text));
+            }
+        }
+    }
+    let mut files = Vec::new();
+    walk(&root(), &mut files);
+    files.sort();
+    files
+}
+
+fn sources(crate_name: &str) -> Vec<(PathBuf, String)> {
+    let folder = root().join(crate_name).join("src");
+    let is_source = |path: &Path| path.starts_with(&folder) && path.extension().is_some_and(|end| end == "rs");
+    files().into_iter().filter(|(path, _)| is_source(path)).collect()
+}
+
+/// The workspace's own crates that a crate builds with.
+fn own_dependencies(crate_name: &str) -> Vec<String> {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
+        .current_dir(root())
+        .output()
+        .unwrap();
+    let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let packages = metadata["packages"].as_array().unwrap();
+    let package = packages.iter().find(|package| package["name"] == crate_name).unwrap();
+    let dependencies = package["dependencies"].as_array().unwrap().iter();
+    let built_with = dependencies.filter(|dependency| dependency["kind"].is_null());
+    let names = built_with.map(|dependency| dependency["name"].as_str().unwrap().to_owned());
+    let mut own: Vec<String> = names.filter(|name| CRATES.contains(&name.as_str())).collect();
+    own.sort();
+    own
+}
+
+#[test]
+fn crates_depend_only_inward() {
+    assert_eq!(own_dependencies("agent_core"), Vec::<String>::new());
+    for edge in ["providers", "toolsets", "acp_adapter"] {
+        assert_eq!(own_dependencies(edge), ["agent_core"], "{edge}");
+    }
+    assert_eq!(
+        own_dependencies("cli"),
+        ["acp_adapter", "agent_core", "providers", "toolsets"]
+    );
+}
+
+#[test]
+fn the_core_is_synchronous_and_alone() {
+    let absent = [
+        "async fn",
+        "async move",
+        "tokio",
+        "reqwest",
+        "agent_client_protocol",
+        "println!",
+        "eprintln!",
+        "std::env::",
+        "stdin()",
+        "stdout()",
+    ];
+    for (path, text) in sources("agent_core") {
+        let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+        for line in code {
+            let found = absent.iter().find(|word| line.contains(**word));
+            assert_eq!(found, None, "{}: {line}", path.display());
+        }
+    }
+}
+
+#[test]
+fn unsafe_code_is_in_one_file() {
+    for crate_name in CRATES {
+        for (path, text) in sources(crate_name) {
+            let is_the_one = path.ends_with("toolsets/src/process/sys.rs");
+            assert!(is_the_one || !text.contains("unsafe {"), "{}", path.display());
+        }
+    }
+}
+
+#[test]
+fn every_module_says_what_it_is() {
+    for crate_name in CRATES {
+        for (path, text) in sources(crate_name) {
+            let is_tests = path.ends_with("tests.rs") || path.components().any(|part| part.as_os_str() == "tests");
+            assert!(is_tests || text.starts_with("//! "), "{} has no head", path.display());
+        }
+    }
+}
+
+#[test]
+fn files_stay_small_enough_to_be_read() {
+    // A file past this has usually taken in a second noun.
+    const LONGEST: usize = 600;
+    for crate_name in CRATES {
+        for (path, text) in sources(crate_name) {
+            let lines = text.lines().count();
+            assert!(lines <= LONGEST, "{}: {lines} lines", path.display());
+        }
+    }
+}
+
+#[test]
+fn nothing_is_left_open() {
+    // Put together at run time, so that this file does not find itself.
+    let marks = ["TODO", "FIXME", "XXX"].map(|mark| format!("{mark}:"));
+    for (path, text) in files() {
+        for mark in &marks {
+            assert!(!text.contains(mark.as_str()), "{}: {mark}", path.display());
+        }
+    }
+}
+
+#[test]
+fn links_between_documents_lead_somewhere() {
+    for (path, text) in files() {
+        if path.extension().is_none_or(|end| end != "md") || path.starts_with(root().join("tests/data")) {
+            continue;
+        }
+        for target in text
+            .split("](")
+            .skip(1)
+            .filter_map(|rest| rest.split([')', '#']).next())
+        {
+            let is_local = !target.is_empty() && !target.contains(':') && !target.contains(char::is_whitespace);
+            let file = path.parent().unwrap().join(target);
+            assert!(!is_local || file.exists(), "{} links to {target}", path.display());
+        }
+    }
+}
