@@ -146,11 +146,19 @@ fn replace(path: &Path, folder: &Path, bytes: &[u8], mode: Option<&Permissions>)
         file.as_file().set_permissions(mode.clone())?;
     }
     file.as_file().sync_data()?;
-    match old {
-        Some(_) => file.persist(path)?,
-        None => file.persist_noclobber(path)?,
-    };
-    Ok(())
+    if old.is_some() {
+        file.persist(path)?;
+        return Ok(());
+    }
+    match file.persist_noclobber(path) {
+        Ok(_) => Ok(()),
+        // Some file systems can't rename without replacing; there the check before has to do.
+        Err(error) if error.error.kind() != io::ErrorKind::AlreadyExists && !path.exists() => {
+            error.file.persist(path)?;
+            Ok(())
+        }
+        Err(error) => Err(error.error),
+    }
 }
 
 fn cannot_write(shown: &str, error: &io::Error) -> ToolError {
@@ -174,8 +182,39 @@ pub(crate) fn check_writable(files: &Files, place: &Place) -> Result<(), ToolErr
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
 
+    use std::os::unix::fs::symlink;
+
+    use proptest::prelude::*;
+
     use super::*;
     use crate::testing::Room;
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn a_file_is_written_where_its_plan_said(
+            names in prop::collection::vec(prop::sample::select(vec!["a", "..", ".", "out", "in", "up", "dangling", ""]), 1..6),
+        ) {
+            let room = Room::new();
+            let other = tempfile::tempdir().unwrap();
+            let outside = other.path().canonicalize().unwrap();
+            fs::create_dir(room.path("inside")).unwrap();
+            for (target, name) in [(outside.as_path(), "out"), (Path::new("inside"), "in"), (Path::new("inside/.."), "up")] {
+                symlink(target, room.path(name)).unwrap();
+            }
+            symlink(outside.join("new/file"), room.path("dangling")).unwrap();
+            let name = names.join("/") + "/file";
+            // A path that climbs out of the room would write into the test's own folder.
+            let place = room.files.places.resolve(name.trim_start_matches('/')).unwrap();
+            prop_assume!(place.real.starts_with(room.path("")) || place.real.starts_with(&outside));
+            let mut edit = edit(&room, "x", Some("text"));
+            edit.place = place.clone();
+            prop_assume!(commit(&room.files, &[edit]).is_ok());
+            prop_assert_eq!(fs::canonicalize(&place.path).unwrap(), place.real.clone());
+            prop_assert_eq!(fs::read_to_string(&place.real).unwrap(), "text");
+        }
+    }
 
     fn edit(room: &Room, name: &str, after: Option<&str>) -> Edit {
         let place = room.files.places.resolve(name).unwrap();

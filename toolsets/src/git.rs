@@ -27,7 +27,9 @@ pub(crate) fn state(folder: &Path) -> Option<String> {
     let Some(names) = run(&git, folder, &[], &["config", "--list", "--name-only", "-z"], deadline) else {
         return unknown();
     };
-    let off = switched_off(&String::from_utf8_lossy(&names));
+    let Some(off) = switched_off(&String::from_utf8_lossy(&names)) else {
+        return unknown();
+    };
     let arguments = [
         "status",
         "--porcelain=v2",
@@ -43,15 +45,16 @@ pub(crate) fn state(folder: &Path) -> Option<String> {
 }
 
 /// Settings that take the place of each one that names a program which `git status` would run: a filter of file
-/// contents has a name of its own, so the names have to be known first.
-fn switched_off(names: &str) -> Vec<String> {
+/// contents has a name of its own, so the names have to be known first. None if one can't be named on a command line.
+fn switched_off(names: &str) -> Option<Vec<String>> {
+    let setting = |name: &str| {
+        let value = if name.ends_with(".required") { "false" } else { "" };
+        (!name.contains(['=', '\n', char::REPLACEMENT_CHARACTER])).then(|| format!("{name}={value}"))
+    };
     names
         .split('\0')
-        .filter(|name| name.starts_with("filter.") && !name.contains(['=', '\n']))
-        .map(|name| {
-            let value = if name.ends_with(".required") { "false" } else { "" };
-            format!("{name}={value}")
-        })
+        .filter(|name| name.starts_with("filter."))
+        .map(setting)
         .collect()
 }
 
@@ -230,6 +233,22 @@ mod tests {
             .output()
             .unwrap();
         assert!(marker.exists());
+    }
+
+    #[test]
+    fn a_filter_that_can_not_be_switched_off_is_not_run() {
+        let room = Room::new();
+        git(&room, &["init", "-q"]);
+        room.write("a", "a");
+        git(&room, &["add", "."]);
+        let marker = room.path("marker");
+        let config = format!("[filter \"x=y\"]\n clean = touch {} ; cat\n", marker.display());
+        let before = room.text(".git/config");
+        room.write(".git/config", before + &config);
+        room.write(".gitattributes", "* filter=x=y\n");
+        room.write("a", "b");
+        assert!(state(&room.path("")).unwrap().ends_with("state unknown"));
+        assert!(!marker.exists());
     }
 
     #[test]

@@ -178,16 +178,11 @@ mod tests {
     fn what_tools_say_to_a_model_is_lean() {
         let room = Room::new();
         let workspace = open(&room, &[]);
-        let own = ["read_file", "write_file", "patch", "search_files", "todo"];
-        let specs = workspace
-            .tools()
-            .iter()
-            .map(|tool| tool.spec())
-            .filter(|spec| own.contains(&spec.name.as_str()));
+        let specs = workspace.tools().iter().map(|tool| tool.spec());
         let size: usize = specs
             .map(|spec| spec.name.len() + spec.description.len() + spec.schema.to_string().len())
             .sum();
-        assert!(size < 3_700, "{size} bytes");
+        assert!(size < 5_000, "{size} bytes");
     }
 
     #[test]

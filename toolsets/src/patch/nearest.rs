@@ -22,12 +22,17 @@ pub(crate) struct Nearest {
     pub(crate) lines: Vec<(usize, String)>,
     /// The line where the new text stands already.
     pub(crate) done_at: Option<usize>,
+    /// The wanted lines begin with the numbers that reading shows.
+    pub(crate) numbered: bool,
 }
 
 impl fmt::Display for Nearest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(line) = self.done_at {
             write!(f, "the new text stands at line {line} already; ")?;
+        }
+        if self.numbered {
+            f.write_str("the numbers before its lines are not part of the file, leave them out; ")?;
         }
         if self.lines.is_empty() {
             return f.write_str("nothing there is like it; read the file again");
@@ -50,6 +55,7 @@ pub(crate) fn nearest(text: &str, wanted: &[&str], new: &str) -> Nearest {
     Nearest {
         lines: similar_lines(&lines, wanted),
         done_at,
+        numbered: wanted.iter().all(|line| is_numbered(line)),
     }
 }
 
@@ -73,6 +79,11 @@ fn similar_lines(lines: &[Line<'_>], wanted: &[&str]) -> Vec<(usize, String)> {
     let shown = wanted.len().clamp(1, MAX_SHOWN);
     let number = |(offset, line): (usize, &Line<'_>)| (first + offset + 1, cut(line.text));
     lines[first..].iter().take(shown).enumerate().map(number).collect()
+}
+
+fn is_numbered(line: &str) -> bool {
+    let digits = line.trim_start().trim_start_matches(|c: char| c.is_ascii_digit());
+    digits.len() < line.trim_start().len() && digits.starts_with('\t')
 }
 
 fn cut(line: &str) -> String {

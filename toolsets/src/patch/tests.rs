@@ -10,6 +10,7 @@ use proptest::prelude::*;
 
 use super::apply::{MatchError, apply};
 use super::*;
+use crate::lines::lines;
 use crate::testing::{Room, call, plan};
 
 fn replace(text: &str, old: &str, new: &str) -> Result<String, MatchError> {
@@ -91,6 +92,7 @@ fn what_is_not_there_or_not_unique_is_refused() {
         "x",
         "1\tlet total = sum(items);",
     );
+    check("alpha\n", "     1\talpha\n", "x", "not part of the file");
     check("alpha\n", "omega()", "x", "nothing there is like it");
     check(
         "the new text\n",
@@ -167,6 +169,14 @@ fn hunks_that_do_not_fit_are_refused() {
     check("let total = 1;\n", "@@\n-let totals = 2;\n+x", "1\tlet total = 1;");
 }
 
+/// A text without the spaces at its line ends.
+fn trimmed(text: String) -> String {
+    lines(&text)
+        .iter()
+        .flat_map(|line| [line.text.trim_end(), line.end])
+        .collect()
+}
+
 fn unified(old: &str, new: &str) -> String {
     let diff = similar::TextDiff::from_lines(old, new);
     diff.unified_diff()
@@ -201,6 +211,31 @@ proptest! {
         let text = format!("{before}{old}{after}");
         let changed = replace(&text, &old, &new).unwrap();
         prop_assert!(changed.starts_with(&before) && changed.ends_with(&after));
+    }
+
+    #[test]
+    fn a_tolerant_replacement_touches_only_its_line(
+        depths in prop::collection::vec(0..3_usize, 3..12),
+        (first, length, changed) in (0..8_usize, 1..6_usize, 0..6_usize),
+        end in prop::sample::select(vec!["\n", "\r\n"]),
+        spaces in "[ \t]{0,2}",
+        tabs: bool,
+    ) {
+        let unit = if tabs { "\t" } else { "    " };
+        let first = first.min(depths.len() - 1);
+        let last = (first + length).min(depths.len());
+        let changed = (first + changed).min(last - 1);
+        let word = |at: usize, new: bool| if new && at == changed { format!("other {at}") } else { format!("item {at}") };
+        let file = |new: bool| -> String {
+            let line = |(at, depth): (usize, &usize)| format!("{}{}{end}", unit.repeat(depth + 1), word(at, new));
+            depths.iter().enumerate().map(line).collect()
+        };
+        // As a model writes it: one step less deep, in spaces, with stray spaces at line ends.
+        let block = |new: bool| -> String {
+            let line = |at: usize| format!("{}{}{spaces}", "    ".repeat(depths[at]), word(at, new));
+            (first..last).map(line).collect::<Vec<_>>().join("\n")
+        };
+        prop_assert_eq!(replace(&file(false), &block(false), &block(true)).map(trimmed), Ok(trimmed(file(true))));
     }
 
     #[test]
