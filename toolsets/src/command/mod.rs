@@ -1,6 +1,7 @@
 //! What a command's text says about it: whether it surely only reads, whether a standing grant may cover it, whether it
 //! is never run. It decides whether to ask; it is no boundary, and nothing here runs anything.
 
+mod deny;
 mod exact;
 mod floor;
 mod place;
