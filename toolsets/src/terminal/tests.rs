@@ -302,6 +302,7 @@ fn arguments_that_make_no_sense_are_refused() {
         (json!({}), "command"),
         (json!({ "command": "" }), "empty"),
         (json!({ "command": "a\0b" }), "NUL"),
+        (json!({ "command": "x".repeat(200_000) }), "write it to a file"),
         (json!({ "command": "ls", "timeout": 0 }), "more than 0"),
         (json!({ "command": "ls", "timeout": -5 }), "more than 0"),
         (json!({ "command": "ls", "timeout": 1e300 }), "more than 0"),
