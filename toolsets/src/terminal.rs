@@ -36,6 +36,9 @@ const CANCEL_GRACE: Duration = Duration::from_millis(50);
 /// The longest time a call may ask for.
 pub(crate) const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
+/// Linux takes no argument of 128 KiB or more.
+const LONGEST_COMMAND: usize = 100 * 1024;
+
 const DESCRIPTION: &str = "Runs a command in bash and returns its output (stdout and stderr in the order they came) and \
 its exit code. Each call is a shell of its own that starts in the workspace folder: `cd` and variables don't carry over \
 to the next call, so use `workdir` or `cd dir && …`. Standard input is empty: a command that asks a question gets no \
@@ -96,6 +99,12 @@ impl Terminal {
             return Err(ToolError::new(
                 "the command is empty or holds a NUL character: give the text of a shell command",
             ));
+        }
+        if args.command.len() > LONGEST_COMMAND {
+            let length = args.command.len();
+            return Err(ToolError::new(format!(
+                "the command has {length} bytes, more than {LONGEST_COMMAND}: write it to a file and run that"
+            )));
         }
         let cwd = self.place(args.workdir.as_deref())?;
         let mut facts = classify(

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::Ground;
+use super::deny;
 use super::place::real;
 use super::syntax::Script;
 use super::unwrap::{all_commands, base_name};
@@ -56,7 +57,7 @@ impl Floor<'_> {
             let (program, args) = words.split_first()?;
             let name = base_name(program);
             self.enter(name, args);
-            self.denied(name, args).or_else(|| self.destroys(name, args))
+            deny::reason(self.ground.deny, name, args).or_else(|| self.destroys(name, args))
         })
     }
 
@@ -84,13 +85,6 @@ impl Floor<'_> {
 
     fn here(&self) -> &[PathBuf] {
         &self.entered[self.entered.len() - 1..]
-    }
-
-    fn denied(&self, name: &str, args: &[String]) -> Option<String> {
-        let rule = self.ground.deny.iter().find(|rule| denies(rule, name, args))?;
-        Some(format!(
-            "the rule `{rule}` of your configuration (approvals.deny) forbids it"
-        ))
     }
 
     fn destroys(&self, name: &str, args: &[String]) -> Option<String> {
@@ -287,36 +281,4 @@ fn raw_target<'a>(name: &str, args: &'a [String]) -> Option<&'a str> {
 fn is_raw_device(path: &str) -> bool {
     path.strip_prefix("/dev/")
         .is_some_and(|device| RAW_DEVICES.iter().any(|raw| device.starts_with(raw)))
-}
-
-/// A rule is a program's name and a pattern for all its arguments as one text; without a pattern it means any.
-fn denies(rule: &str, name: &str, args: &[String]) -> bool {
-    let rule = rule.trim();
-    let (program, pattern) = rule
-        .split_once(char::is_whitespace)
-        .map_or((rule, "*"), |(program, rest)| (program, rest.trim()));
-    let args = args.join(" ");
-    // `sudo *` also means `sudo` alone, and `rm -rf *` also `rm -rf`.
-    let bare = pattern.strip_suffix('*').map(str::trim_end);
-    !program.is_empty() && glob(program, name) && (glob(pattern, &args) || bare == Some(args.as_str()))
-}
-
-/// `*` stands for any text, also none and also with spaces.
-fn glob(pattern: &str, text: &str) -> bool {
-    let mut pieces = pattern.split('*');
-    let first = pieces.next().unwrap_or_default();
-    let Some(mut rest) = text.strip_prefix(first) else {
-        return false;
-    };
-    let mut pieces: Vec<&str> = pieces.collect();
-    let Some(last) = pieces.pop() else {
-        return rest.is_empty();
-    };
-    for piece in pieces {
-        match rest.find(piece) {
-            Some(at) => rest = &rest[at + piece.len()..],
-            None => return false,
-        }
-    }
-    rest.ends_with(last)
 }

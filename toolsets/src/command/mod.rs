@@ -1,6 +1,7 @@
 //! What a command's text says about it: whether it surely only reads, whether a standing grant may cover it, whether it
 //! is never run. It decides whether to ask; it is no boundary, and nothing here runs anything.
 
+mod deny;
 mod exact;
 mod floor;
 mod place;
@@ -41,13 +42,19 @@ pub struct Ground<'a> {
 /// Reads a command's text.
 pub fn classify(text: &str, ground: &Ground<'_>) -> CommandFacts {
     let script = syntax::parse(text);
+    if let Some(reason) = floor::reason(text, &script, ground) {
+        return CommandFacts {
+            forbidden: Some(reason),
+            ..CommandFacts::default()
+        };
+    }
     let plain = if text.len() <= LONGEST {
         plain::steps(text)
     } else {
         None
     };
     CommandFacts {
-        forbidden: floor::reason(text, &script, ground),
+        forbidden: None,
         read_only: plain.as_ref().is_some_and(|steps| reads::only_reads(steps, ground)),
         exact: plain.as_ref().and_then(|steps| exact::command(steps, ground)),
     }

@@ -47,6 +47,9 @@ const SHELLS: [&str; 7] = ["sh", "bash", "dash", "zsh", "ksh", "fish", "su"];
 /// Shells in shells in shells are not followed further.
 const DEEPEST: usize = 4;
 
+/// A command that may begin in more places than this is not followed into all of them: `sudo -a sudo -a sudo …`.
+const MOST: usize = 24;
+
 /// The name of a program without its folder.
 pub(super) fn base_name(program: &str) -> &str {
     Path::new(program)
@@ -66,11 +69,14 @@ pub(super) fn is_shell(name: &str) -> bool {
 /// All commands of a script in every position where they may run, each with its program first.
 pub(super) fn all_commands(script: &Script) -> Vec<Vec<String>> {
     let mut found = Vec::new();
-    script.commands.iter().for_each(|words| collect(words, 0, &mut found));
+    for words in &script.commands {
+        let mut unwrapped = 0;
+        collect(words, 0, &mut unwrapped, &mut found);
+    }
     found
 }
 
-fn collect(words: &[String], depth: usize, found: &mut Vec<Vec<String>>) {
+fn collect(words: &[String], depth: usize, unwrapped: &mut usize, found: &mut Vec<Vec<String>>) {
     let Some((program, args)) = words.split_first() else {
         return;
     };
@@ -79,17 +85,21 @@ fn collect(words: &[String], depth: usize, found: &mut Vec<Vec<String>>) {
         return;
     }
     let name = base_name(program);
-    if is_wrapper(name) {
-        candidates(name, args).for_each(|inner| collect(inner, depth + 1, found));
-    }
-    if name == "find" || name == "fd" {
-        executed(args).for_each(|inner| collect(inner, depth + 1, found));
+    let wrapped: Vec<&[String]> = match name {
+        "find" | "fd" => executed(args).collect(),
+        _ if is_wrapper(name) => candidates(name, args).collect(),
+        _ => Vec::new(),
+    };
+    for inner in wrapped {
+        *unwrapped += 1;
+        if *unwrapped <= MOST {
+            collect(inner, depth + 1, unwrapped, found);
+        }
     }
     for text in texts(name, args) {
-        parse(text)
-            .commands
-            .iter()
-            .for_each(|inner| collect(inner, depth + 1, found));
+        for inner in &parse(text).commands {
+            collect(inner, depth + 1, unwrapped, found);
+        }
     }
 }
 

@@ -4,13 +4,13 @@
 //! A parent-death signal reaches the direct child only, and only on Linux; this reaches the whole group everywhere.
 
 use std::collections::BTreeSet;
-use std::io::Write;
+use std::io::{self, Write};
 use std::process::{Child, Command, Stdio};
 
 use parking_lot::Mutex;
 
 use super::group::Group;
-use super::spawner::spawn_lasting;
+use super::spawner::{spawn, spawn_lasting};
 
 /// Remembers the last line it read, the groups alive, and ends those when the other end of its input is gone. The
 /// signals that end an agent must not end it first.
@@ -31,11 +31,20 @@ struct Guard {
 pub(super) struct Guarded(Group);
 
 impl Guarded {
-    pub(super) fn new(group: Group) -> Self {
+    /// Starts a child and takes its group into care. Only for a moment after the start nobody but the parent-death signal
+    /// would end it: the guard is there before, and hears of the group right after.
+    pub(super) fn spawn(command: Command) -> io::Result<(Child, Self)> {
         let mut guard = GUARD.lock();
-        guard.groups.insert(group.leader().as_raw_pid());
+        if guard.process.is_none() {
+            guard.process = start();
+        }
+        let child = spawn(command);
+        let group = child.as_ref().ok().map(Group::of);
+        guard.groups.extend(group.map(|group| group.leader().as_raw_pid()));
         guard.tell();
-        Self(group)
+        let child = child?;
+        let guarded = Self(Group::of(&child));
+        Ok((child, guarded))
     }
 
     pub(super) fn group(&self) -> Group {
@@ -52,14 +61,11 @@ impl Drop for Guarded {
 }
 
 impl Guard {
-    /// Tells the process which groups are alive; starts it for the first and ends it after the last. The lock is held
-    /// meanwhile so that no older list comes after a newer one; the process always reads, so a short line never waits.
+    /// Tells the process which groups are alive, and ends it after the last. The lock is held meanwhile so that no older
+    /// list comes after a newer one; the process always reads, so a short line never waits.
     fn tell(&mut self) {
         let numbers: Vec<String> = self.groups.iter().map(i32::to_string).collect();
         let line = format!("{}\n", numbers.join(" "));
-        if self.process.is_none() && !self.groups.is_empty() {
-            self.process = start();
-        }
         let input = self.process.as_mut().and_then(|process| process.stdin.as_mut());
         let told = input.is_some_and(|input| input.write_all(line.as_bytes()).is_ok());
         if !told || self.groups.is_empty() {

@@ -17,7 +17,6 @@ use rustix::process::{WaitId, WaitIdOptions, waitid};
 use super::group::Group;
 use super::guard::Guarded;
 use super::output::Output;
-use super::spawner::spawn;
 
 /// After a command's end its pipes are read for this long, since a descendant may hold them for ever.
 const DRAIN: Duration = Duration::from_millis(250);
@@ -88,9 +87,9 @@ impl Running {
             Input::Written => Stdio::piped(),
         });
         command.stdout(writer.try_clone()?).stderr(writer);
-        let mut child = spawn(command)?;
+        let (mut child, guarded) = Guarded::spawn(command)?;
         let stdin = child.stdin.take();
-        let group = Group::of(&child);
+        let group = guarded.group();
         let leader = Arc::new(Mutex::new(Leader {
             child,
             exit: None,
@@ -98,9 +97,9 @@ impl Running {
         }));
         let output = Arc::new(Output::new());
         Ok(Self {
-            exited: watch("exit", wait_for(group, Arc::clone(&leader)))?,
-            silent: watch("output", read_all(printed, Arc::clone(&output)))?,
-            guarded: Arc::new(Guarded::new(group)),
+            exited: watch("exit", wait_for(group, Arc::clone(&leader))).inspect_err(|_| group.kill())?,
+            silent: watch("output", read_all(printed, Arc::clone(&output))).inspect_err(|_| group.kill())?,
+            guarded: Arc::new(guarded),
             leader,
             output,
             stdin: Mutex::new(stdin),

@@ -1,5 +1,6 @@
 //! Processes that left their group (`setsid`, daemons), found by the mark that all of a session's processes carry in
-//! their environment. One that also cleared its environment escapes; only a sandbox would hold it.
+//! their environment. They end with the session, not with the command that started them. One that also cleared its
+//! environment escapes; only a sandbox would hold it. On other systems than Linux all of them escape.
 
 /// Ends every process that carries `mark`, given as `NAME=value`.
 #[cfg(target_os = "linux")]
@@ -12,7 +13,7 @@ pub(super) fn end_all(mark: &str) {
     }
 }
 
-/// There is no way to read another process's environment everywhere; groups are all that is ended.
+/// Only groups are ended: reading another process's environment is Linux's.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn end_all(_mark: &str) {}
 

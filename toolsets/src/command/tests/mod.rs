@@ -162,6 +162,11 @@ fn a_text_without_end_is_no_fault() {
         "$(".repeat(50_000),
         "a".repeat(1_000_000),
         "rm a; ".repeat(5_000),
+        "sudo -a ".repeat(10_000),
+        "env ".repeat(10_000),
+        "find . -exec ".repeat(5_000),
+        "cd a && ".repeat(2_000) + "ls",
+        "bash -c '".repeat(5_000),
     ] {
         assert!(!world.classify(&command).read_only);
     }
