@@ -159,7 +159,7 @@ impl Client {
         };
         let stop = Cancel::new();
         let stopped = stop.clone();
-        let agent = std::thread::spawn(move || serve(runtime, inlet, settings, stdin, Output(output), stopped));
+        let agent = std::thread::spawn(move || serve(runtime, inlet, settings, stdin, Output(output), &stopped));
         Self {
             input: Some(input),
             output: Some(lines),
