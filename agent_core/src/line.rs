@@ -37,6 +37,9 @@ struct State {
     held: Option<Vec<Parcel>>,
     /// The user has been told that events wait to be stored.
     told_unsaved: bool,
+    /// This process is the session's writer. Before that, what happens here is sent and neither numbered nor stored:
+    /// the rows are another process's.
+    is_writer: bool,
 }
 
 struct Open {
@@ -71,6 +74,7 @@ impl Line {
             speeches: Vec::new(),
             held: None,
             told_unsaved: false,
+            is_writer: false,
         };
         Self(Arc::new(Inner {
             session,
@@ -81,6 +85,16 @@ impl Line {
         }))
     }
 
+    /// From now on this process writes the session's rows; whether that is news.
+    pub(crate) fn take_over(&self) -> bool {
+        !std::mem::replace(&mut self.0.state.lock().is_writer, true)
+    }
+
+    /// Whether this process writes the session's rows.
+    pub(crate) fn is_writer(&self) -> bool {
+        self.0.state.lock().is_writer
+    }
+
     /// Numbers an event, stores it, sends it.
     pub(crate) fn emit(&self, turn: Option<TurnId>, event: Event) -> Envelope {
         let durability = if event.ends_turn() {
@@ -89,7 +103,7 @@ impl Line {
             Durability::Process
         };
         let mut state = self.0.state.lock();
-        let live_only = event.is_live_only();
+        let live_only = event.is_live_only() || !state.is_writer;
         if !live_only {
             state.last_seq += 1;
         }

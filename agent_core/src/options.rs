@@ -2,7 +2,7 @@
 
 use crate::approval::Mode;
 use crate::engine::Engine;
-use crate::event::{Event, SessionChange};
+use crate::event::SessionChange;
 use crate::id::TurnId;
 use crate::outward::CallError;
 use crate::provider::ModelRef;
@@ -18,7 +18,7 @@ pub(crate) fn set_mode(session: &Session, turn: Option<TurnId>, id: &str) -> Res
             message: error.to_string(),
         })?;
     session.change_settings(|settings| settings.mode = mode);
-    tell(session, turn, SessionChange::Mode(mode));
+    session.tell(turn, SessionChange::Mode(mode));
     Ok(())
 }
 
@@ -35,15 +35,8 @@ pub(crate) fn set_model(engine: &Engine, session: &Session, turn: Option<TurnId>
         })?;
     session.change_settings(|settings| settings.provider = provider);
     session.change_standing(|standing| standing.context = None);
-    tell(session, turn, SessionChange::Model(model));
+    session.tell(turn, SessionChange::Model(model));
     Ok(())
-}
-
-/// A session that was never prompted has no history, and so nothing in it changes.
-fn tell(session: &Session, turn: Option<TurnId>, change: SessionChange) {
-    if session.standing().system.is_some() {
-        session.line.emit(turn, Event::SessionChanged { change });
-    }
 }
 
 fn find(models: &[ModelRef], name: &str) -> Result<ModelRef, CallError> {
