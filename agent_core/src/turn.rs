@@ -101,6 +101,7 @@ impl<'a> Turn<'a> {
             Vec::new()
         };
         let title = title::from_prompt(&prompt.content);
+        let unseen = unseen(&settings, prompt.content.iter().chain(&context));
         turn.first_row = turn.emit(Event::UserMessage {
             id: MessageId::new(),
             content: prompt.content,
@@ -108,6 +109,9 @@ impl<'a> Turn<'a> {
             command: false,
         });
         turn.tell_notices();
+        if let Some(notice) = unseen {
+            turn.emit(notice);
+        }
         turn.give_title(title);
         Ok((turn, stop))
     }
@@ -306,6 +310,17 @@ impl<'a> Turn<'a> {
     pub(crate) fn tools(&self) -> Vec<Arc<dyn Tool>> {
         self.workspace.tools().to_vec()
     }
+}
+
+/// What the user should know of pictures that their model can't see. The provider tells the model.
+fn unseen<'a>(settings: &Settings, mut content: impl Iterator<Item = &'a Content>) -> Option<Event> {
+    let model = settings.provider.model();
+    let has_picture = content.any(|piece| matches!(piece, Content::Image { .. }));
+    (has_picture && !model.images).then(|| Event::Notice {
+        severity: Severity::Warning,
+        title: format!("{} doesn't see pictures", model.name),
+        detail: Some("It was told that there is one. Choose a model that sees, or put it in words.".into()),
+    })
 }
 
 /// What the service said of the context's size, if it said anything.
