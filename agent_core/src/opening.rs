@@ -104,6 +104,7 @@ fn restore(engine: &Engine, record: &SessionRecord, folders: Folders) -> Result<
         system: Some(record.system.as_str().into()),
         told: Some(told),
         context: record.context,
+        key_refused: false,
         unstored: Vec::new(),
         notices: fallback
             .into_iter()
@@ -137,6 +138,25 @@ fn provider_of(
             Ok((provider, Some(notice)))
         }
         Err(error @ (SetupError::Config(_) | SetupError::NoCredentials { .. })) => Err(error.into()),
+    }
+}
+
+/// Opens the session's model again if its service has refused the key: the user may have given another one since.
+pub(crate) fn renew_key(engine: &Engine, session: &Session) {
+    if !session.change_standing(|standing| std::mem::take(&mut standing.key_refused)) {
+        return;
+    }
+    let settings = session.settings();
+    let model = &settings.provider.model().name;
+    match engine.setup.provider(&settings.config, model) {
+        Ok(provider) => session.change_settings(|now| {
+            // The user may have chosen another model meanwhile.
+            if now.provider.model().name == *model {
+                now.provider = provider;
+            }
+        }),
+        // The turn asks with the old key, and its failure says what to do.
+        Err(error) => tracing::warn!(session = %session.id, %error, "the model can't be opened again"),
     }
 }
 

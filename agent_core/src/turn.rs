@@ -62,9 +62,11 @@ pub(crate) fn run(engine: &Engine, session: &Session, prompt: Prompt) {
     };
     let event = match end {
         Ok((stop, usage)) => Event::TurnFinished { stop, usage },
-        Err(error) => Event::TurnFailed {
-            failure: to_failure(error),
-        },
+        Err(error) => {
+            let failure = to_failure(error);
+            session.change_standing(|standing| standing.key_refused = failure.class == ErrorClass::Auth);
+            Event::TurnFailed { failure }
+        }
     };
     session.line.emit(Some(turn), event);
 }
@@ -77,6 +79,7 @@ impl<'a> Turn<'a> {
         prompt: Prompt,
     ) -> Result<(Self, Option<StopReason>), TurnError> {
         opening::claim(engine, session)?;
+        opening::renew_key(engine, session);
         let settings = session.settings();
         let mut turn = Self {
             engine,
