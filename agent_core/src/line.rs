@@ -9,9 +9,9 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use crate::cancel::Cancel;
-use crate::event::{Envelope, Event, Severity};
+use crate::event::{Envelope, Event, SessionChange, Severity};
 use crate::id::{MessageId, SessionId, TurnId};
-use crate::outward::{Answer, CallError, CallId, Outlet, Outward, Parcel, ROOM};
+use crate::outward::{Answer, CallError, CallId, Outlet, Outward, Parcel, ROOM, SessionView};
 use crate::replay::Replay;
 use crate::store::{Durability, Kept, OpenMessage, Store, StoreError};
 
@@ -140,6 +140,11 @@ impl Line {
         let result = result.map_err(CallError::from);
         self.0.outlet.send(Outward::Answer { call, result });
         self.release();
+    }
+
+    /// Shows an option's new value, in its place among the session's events.
+    pub(crate) fn show(&self, change: SessionChange, view: SessionView) {
+        self.send(&mut self.0.state.lock(), Outward::OptionChanged { change, view });
     }
 
     /// Sends an answer in its place among the session's events.

@@ -39,11 +39,13 @@ pub(crate) fn set_model(engine: &Engine, session: &Session, turn: Option<TurnId>
     Ok(())
 }
 
-/// A session that was never prompted has no history, and so nothing in it changes.
+/// Stores the change, unless the session was never prompted and so has no history yet, and shows it.
 fn tell(session: &Session, turn: Option<TurnId>, change: SessionChange) {
     if session.standing().system.is_some() {
+        let change = change.clone();
         session.line.emit(turn, Event::SessionChanged { change });
     }
+    session.line.show(change, session.view());
 }
 
 fn find(models: &[ModelRef], name: &str) -> Result<ModelRef, CallError> {
