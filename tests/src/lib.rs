@@ -3,3 +3,4 @@
 pub mod client;
 pub mod mock;
 pub mod stage;
+pub mod start;
