@@ -37,10 +37,13 @@ pub(crate) fn create(engine: &Engine, folders: Folders) -> Result<Arc<Session>, 
 /// Opens a stored session, or moves one that is open already.
 pub(crate) fn open(engine: &Engine, id: &SessionId, folders: Option<Folders>) -> Result<Arc<Session>, CallError> {
     if let Some(session) = engine.session(id) {
-        if let Some(folders) = folders {
-            move_to(engine, &session, folders)?;
+        if !is_behind(engine, &session)? {
+            if let Some(folders) = folders {
+                move_to(engine, &session, folders)?;
+            }
+            return Ok(session);
         }
-        return Ok(session);
+        engine.remove(id);
     }
     make_whole(engine, id)?;
     let record = engine.store.session(id)?;
@@ -55,6 +58,12 @@ pub(crate) fn open(engine: &Engine, id: &SessionId, folders: Option<Folders>) ->
         None => check(&stored).map(|_| ())?,
     }
     Ok(session)
+}
+
+/// Whether another process has gone on with a session since it was opened here.
+fn is_behind(engine: &Engine, session: &Session) -> Result<bool, StoreError> {
+    let record = engine.store.session(&session.id)?;
+    Ok(session.running().is_none() && record.is_some_and(|record| record.last_seq > session.line.last_seq()))
 }
 
 /// Gives a message that a dead process left open its row. One that a living process speaks is left alone.

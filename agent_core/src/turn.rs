@@ -30,6 +30,8 @@ pub(crate) struct Turn<'a> {
     cancel: Cancel,
     /// The workspace as it was when the turn began; a move takes effect with the next one.
     workspace: Arc<dyn Workspace>,
+    /// Its tools as the model sees them.
+    specs: Vec<ToolSpec>,
     history: History,
     usage: Usage,
     /// The row of its prompt.
@@ -60,13 +62,12 @@ pub(crate) fn run(engine: &Engine, session: &Session, prompt: Prompt) {
             None => turn.work().map(|stop| (stop, turn.usage)),
         }),
     };
-    let event = match end {
-        Ok((stop, usage)) => Event::TurnFinished { stop, usage },
-        Err(error) => Event::TurnFailed {
-            failure: to_failure(error),
-        },
+    match end {
+        Ok((stop, usage)) => session.line.emit(Some(turn), Event::TurnFinished { stop, usage }),
+        // The session is another process's to write.
+        Err(error @ TurnError::Held(_)) => session.line.tell(Some(turn), failed(error)),
+        Err(error) => session.line.emit(Some(turn), failed(error)),
     };
-    session.line.emit(Some(turn), event);
 }
 
 impl<'a> Turn<'a> {
@@ -83,6 +84,12 @@ impl<'a> Turn<'a> {
             session,
             id: prompt.turn,
             cancel: prompt.cancel,
+            specs: settings
+                .workspace
+                .tools()
+                .iter()
+                .map(|tool| tool.spec().clone())
+                .collect(),
             workspace: settings.workspace.clone(),
             history: History::read(&engine.store, &session.id)?,
             usage: Usage::default(),
@@ -181,14 +188,13 @@ impl<'a> Turn<'a> {
     fn ask(&mut self) -> Result<(Reply, bool), ProviderError> {
         let settings = self.settings();
         let system = self.session.standing().system.unwrap_or_default();
-        let tools: Vec<ToolSpec> = self.tools().iter().map(|tool| tool.spec().clone()).collect();
         let id = MessageId::new();
         let mut speech: Option<Speech> = None;
         let mut ended = Vec::new();
         let mut spoke = false;
         let request = Request {
             system: &system,
-            tools: &tools,
+            tools: &self.specs,
             messages: self.history.messages(),
         };
         let (line, turn, cancel) = (&self.session.line, self.id, &self.cancel);
@@ -311,6 +317,11 @@ impl<'a> Turn<'a> {
 /// What the service said of the context's size, if it said anything.
 fn tokens(usage: &Usage) -> Option<u64> {
     usage.input.map(|input| input + usage.output.unwrap_or(0))
+}
+
+fn failed(error: TurnError) -> Event {
+    let failure = to_failure(error);
+    Event::TurnFailed { failure }
 }
 
 fn to_failure(error: TurnError) -> Failure {
