@@ -96,10 +96,11 @@ impl History {
         }
     }
 
-    /// Tokens of all messages, roughly: a quarter of their bytes.
-    pub(crate) fn estimate(&mut self) -> u64 {
-        let bytes: usize = self.messages().iter().map(size).sum();
-        bytes as u64 / 4
+    /// Tokens of all that is known, roughly: a quarter of the bytes.
+    pub(crate) fn estimate(&self) -> u64 {
+        let bytes: usize = self.messages.iter().map(size).sum();
+        let calls: usize = self.draft.calls.iter().map(|call| call_size(&to_call(call))).sum();
+        (bytes + self.draft.text.len() + calls) as u64 / 4
     }
 
     /// Messages by who they are from: user, model, tools.

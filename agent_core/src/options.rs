@@ -18,7 +18,7 @@ pub(crate) fn set_mode(session: &Session, turn: Option<TurnId>, id: &str) -> Res
             message: error.to_string(),
         })?;
     session.change_settings(|settings| settings.mode = mode);
-    session.tell(turn, SessionChange::Mode(mode));
+    tell(session, turn, SessionChange::Mode(mode));
     Ok(())
 }
 
@@ -35,8 +35,14 @@ pub(crate) fn set_model(engine: &Engine, session: &Session, turn: Option<TurnId>
         })?;
     session.change_settings(|settings| settings.provider = provider);
     session.change_standing(|standing| standing.context = None);
-    session.tell(turn, SessionChange::Model(model));
+    tell(session, turn, SessionChange::Model(model));
     Ok(())
+}
+
+/// Stores the change and shows it.
+fn tell(session: &Session, turn: Option<TurnId>, change: SessionChange) {
+    session.tell(turn, change.clone());
+    session.line.show(change, session.view());
 }
 
 fn find(models: &[ModelRef], name: &str) -> Result<ModelRef, CallError> {

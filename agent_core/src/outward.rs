@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::approval::Mode;
 use crate::cancel::Cancel;
 use crate::content::Content;
-use crate::event::{CallInput, ContextUse, Envelope, Event, ToolOutput};
+use crate::event::{CallInput, ContextUse, Envelope, Event, SessionChange, ToolOutput};
 use crate::id::SessionId;
 use crate::plan::Plan;
 use crate::provider::ModelRef;
@@ -26,6 +26,13 @@ pub enum Outward {
     Live(Envelope),
     /// Something that happened before; part of the answer to a load, and comes before it.
     Replay(Envelope),
+    /// An option of an open session has another value, whoever set it.
+    OptionChanged {
+        /// The option and its value.
+        change: SessionChange,
+        /// The session as it is now.
+        view: SessionView,
+    },
     /// A call has its result.
     Answer {
         /// The call.
@@ -274,7 +281,7 @@ fn weight(outward: &Outward) -> usize {
     const FLAT: usize = 256;
     match outward {
         Outward::Live(envelope) | Outward::Replay(envelope) => FLAT + event_weight(&envelope.event),
-        Outward::Answer { .. } => FLAT,
+        Outward::OptionChanged { .. } | Outward::Answer { .. } => FLAT,
     }
 }
 

@@ -197,6 +197,8 @@ impl Session {
             }
             None => {
                 state.running = None;
+                // A turn that panicked has left its own behind.
+                state.questions.clear();
                 Err(state.closing.as_mut().map(std::mem::take).unwrap_or_default())
             }
         }

@@ -30,6 +30,8 @@ pub(crate) struct Turn<'a> {
     cancel: Cancel,
     /// The workspace as it was when the turn began; a move takes effect with the next one.
     workspace: Arc<dyn Workspace>,
+    /// Its tools as the model sees them.
+    specs: Vec<ToolSpec>,
     history: History,
     usage: Usage,
     /// The row of its prompt.
@@ -86,6 +88,12 @@ impl<'a> Turn<'a> {
             session,
             id: prompt.turn,
             cancel: prompt.cancel,
+            specs: settings
+                .workspace
+                .tools()
+                .iter()
+                .map(|tool| tool.spec().clone())
+                .collect(),
             workspace: settings.workspace.clone(),
             history: History::read(&engine.store, &session.id)?,
             usage: Usage::default(),
@@ -188,14 +196,13 @@ impl<'a> Turn<'a> {
     fn ask(&mut self) -> Result<(Reply, bool), ProviderError> {
         let settings = self.settings();
         let system = self.session.standing().system.unwrap_or_default();
-        let tools: Vec<ToolSpec> = self.tools().iter().map(|tool| tool.spec().clone()).collect();
         let id = MessageId::new();
         let mut speech: Option<Speech> = None;
         let mut ended = Vec::new();
         let mut spoke = false;
         let request = Request {
             system: &system,
-            tools: &tools,
+            tools: &self.specs,
             messages: self.history.messages(),
         };
         let (line, turn, cancel) = (&self.session.line, self.id, &self.cancel);
