@@ -17,7 +17,9 @@ fn check(first: Reply, permission: Option<&'static str>, ready: impl FnOnce(&mut
     stage.client.permission = permission;
     let prompt = stage.client.begin_prompt(&stage.session, "go");
     ready(&mut stage);
-    stage.client.notify("session/cancel", json!({"sessionId": stage.session}));
+    stage
+        .client
+        .notify("session/cancel", json!({"sessionId": stage.session}));
     assert_eq!(stage.client.stop_reason(prompt), "cancelled");
     let from = stage.client.log.len();
     assert_eq!(stage.prompt("go on"), "end_turn");
@@ -76,7 +78,9 @@ fn in_the_middle_of_a_call_nothing_is_run() {
 fn while_a_command_runs() {
     let run = Reply::calls(&[("c", "terminal", json!({"command": "echo started; sleep 615"}))]);
     let stage = check(run, Some("allow_once"), |stage| {
-        stage.client.wait_for(|message| message.to_string().contains("started\\n"));
+        stage
+            .client
+            .wait_for(|message| message.to_string().contains("started\\n"));
     });
     let raw = stage.last_request().raw;
     assert!(raw.contains("started") && raw.contains("cancelled"), "{raw}");
@@ -88,7 +92,13 @@ fn while_a_question_is_open() {
     let mut stage = check(write, None, |stage| {
         stage.client.wait_for(is_question);
     });
-    let question = stage.client.log.iter().find(|message| is_question(message)).cloned().unwrap();
+    let question = stage
+        .client
+        .log
+        .iter()
+        .find(|message| is_question(message))
+        .cloned()
+        .unwrap();
     stage.client.answer(&question, "allow_once");
     stage.client.request("session/list", json!({})).unwrap();
     assert!(!stage.home.workspace().join("a.txt").exists());
@@ -99,7 +109,9 @@ fn queued_prompts_are_cancelled_with_the_running_one() {
     let mut stage = Stage::new(vec![Reply::silence(), Reply::text("Fine.")]);
     let prompts = ["one", "two", "three"].map(|text| stage.client.begin_prompt(&stage.session, text));
     is_asked(&stage.mock);
-    stage.client.notify("session/cancel", json!({"sessionId": stage.session}));
+    stage
+        .client
+        .notify("session/cancel", json!({"sessionId": stage.session}));
     for prompt in prompts {
         assert_eq!(stage.client.stop_reason(prompt), "cancelled");
     }
@@ -110,7 +122,12 @@ fn queued_prompts_are_cancelled_with_the_running_one() {
 #[test]
 fn the_end_of_the_client_ends_the_request() {
     let stage = Stage::new(vec![Reply::silence()]);
-    let Stage { mock, mut client, session, home: _home } = stage;
+    let Stage {
+        mock,
+        mut client,
+        session,
+        home: _home,
+    } = stage;
     client.begin_prompt(&session, "go");
     is_asked(&mock);
     assert!(client.close().success());

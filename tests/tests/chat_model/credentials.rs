@@ -35,7 +35,15 @@ fn a_key_written_while_running_is_used_without_a_restart() {
     assert!(message.contains("FAR_KEY") && message.contains("far"), "{message}");
     assert_eq!(error["data"]["provider"], "far", "{error}");
 
-    let arguments = ["setup", "--provider", "far", "--key-stdin", "--model", "m", "--no-check"];
+    let arguments = [
+        "setup",
+        "--provider",
+        "far",
+        "--key-stdin",
+        "--model",
+        "m",
+        "--no-check",
+    ];
     let (status, _, stderr) = run(home.command(&arguments), "k-new\n");
     assert!(status.success(), "{stderr}");
     let mode = fs::metadata(home.state().join(".env")).unwrap().permissions().mode();

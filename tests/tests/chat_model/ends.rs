@@ -24,12 +24,19 @@ fn a_turn_that_uses_up_its_steps_says_so() {
 
 #[test]
 fn a_reply_cut_by_length_is_told_to_user_and_model() {
-    let replies = vec![Reply::text_until("This is only the beg", "length"), Reply::text("inning.")];
+    let replies = vec![
+        Reply::text_until("This is only the beg", "length"),
+        Reply::text("inning."),
+    ];
     let mut stage = Stage::new(replies);
     assert_eq!(stage.prompt("go"), "max_tokens");
     assert_eq!(stage.prompt("go on"), "end_turn");
     let told = stage.last_request();
-    assert!(last_of(&told, "assistant").starts_with("This is only the beg"), "{}", told.raw);
+    assert!(
+        last_of(&told, "assistant").starts_with("This is only the beg"),
+        "{}",
+        told.raw
+    );
     assert!(last_of(&told, "assistant").contains("length limit"), "{}", told.raw);
 }
 
@@ -60,7 +67,11 @@ fn a_model_that_says_nothing_is_asked_again_once_and_the_user_is_told() {
     let replies = vec![Reply::text(""), Reply::text(""), Reply::text("Here.")];
     let mut stage = Stage::new(replies);
     assert_eq!(stage.prompt("go"), "end_turn");
-    assert!(stage.client.said(0).contains("gave no answer"), "{}", stage.client.said(0));
+    assert!(
+        stage.client.said(0).contains("gave no answer"),
+        "{}",
+        stage.client.said(0)
+    );
     assert_eq!(stage.mock.requests().len(), 2);
     assert_eq!(stage.prompt("there?"), "end_turn");
     check_paired(&stage.last_request());

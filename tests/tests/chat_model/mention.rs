@@ -111,7 +111,10 @@ fn our_own_files_are_never_put_in() {
         stage.home.workspace().join("innocent.txt"),
     ] {
         let refused = told(&mut stage, &format!("file://{}", path.display()));
-        assert!(refused.contains("was not put in") && !refused.contains("k-secret"), "{refused}");
+        assert!(
+            refused.contains("was not put in") && !refused.contains("k-secret"),
+            "{refused}"
+        );
         assert!(!refused.contains("config.toml"), "{refused}");
     }
 }

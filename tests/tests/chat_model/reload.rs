@@ -14,7 +14,11 @@ fn read(id: &str, path: &str) -> Reply {
 
 #[test]
 fn a_prompt_after_a_reload_holds_the_old_turns() {
-    let replies = vec![read("r", "a.txt"), Reply::text("It says alpha."), Reply::text("It said alpha.")];
+    let replies = vec![
+        read("r", "a.txt"),
+        Reply::text("It says alpha."),
+        Reply::text("It said alpha."),
+    ];
     let mut stage = Stage::new(replies);
     fs::write(stage.home.workspace().join("a.txt"), "alpha\n").unwrap();
     assert_eq!(stage.prompt("what does a.txt say?"), "end_turn");
@@ -37,12 +41,18 @@ fn a_kill_while_a_command_runs_leaves_no_call_without_a_result() {
     ]);
     let mut stage = Stage::new(vec![calls, Reply::text("Let me look first.")]);
     stage.client.begin_prompt(&stage.session, "go");
-    stage.client.wait_for(|message| message.to_string().contains("started\\n"));
+    stage
+        .client
+        .wait_for(|message| message.to_string().contains("started\\n"));
     let mut stage = stage.reload();
     assert_eq!(stage.prompt("go on"), "end_turn");
     let asked = stage.last_request();
     check_paired(&asked);
-    assert!(asked.raw.contains("The agent ended while this call was open"), "{}", asked.raw);
+    assert!(
+        asked.raw.contains("The agent ended while this call was open"),
+        "{}",
+        asked.raw
+    );
     assert!(!stage.home.workspace().join("b.txt").exists());
 }
 
@@ -52,7 +62,9 @@ fn a_kill_while_a_question_is_open_leaves_no_call_without_a_result() {
     let mut stage = Stage::new(vec![write, Reply::text("Shall I?")]);
     stage.client.permission = None;
     stage.client.begin_prompt(&stage.session, "go");
-    stage.client.wait_for(|message| message["method"] == "session/request_permission");
+    stage
+        .client
+        .wait_for(|message| message["method"] == "session/request_permission");
     let mut stage = stage.reload();
     assert_eq!(stage.prompt("go on"), "end_turn");
     check_paired(&stage.last_request());
@@ -108,7 +120,11 @@ fn the_beginning_of_a_request_never_changes() {
         let (old, new) = (before.messages(), after.messages());
         assert!(new.len() > old.len());
         for (old, new) in old.iter().zip(new) {
-            assert_eq!(old.to_string(), new.to_string(), "a message has changed after it was sent");
+            assert_eq!(
+                old.to_string(),
+                new.to_string(),
+                "a message has changed after it was sent"
+            );
         }
     }
 }
@@ -124,9 +140,28 @@ fn what_has_changed_is_told_in_the_next_message_once() {
     let asked = stage.last_request();
     let told = last_of(&asked, "user");
     assert!(told.starts_with("two") && told.contains("mode is now Plan"), "{told}");
-    assert!(!stage.client.said(0).contains("mode is now"), "a note for the model is not shown");
+    assert!(
+        !stage.client.said(0).contains("mode is now"),
+        "a note for the model is not shown"
+    );
     assert_eq!(stage.prompt("three"), "end_turn");
     assert_eq!(last_of(&stage.last_request(), "user"), "three");
+}
+
+#[test]
+fn a_mode_set_before_the_first_prompt_of_a_process_holds_too() {
+    let write = Reply::calls(&[("w", "write_file", json!({"path": "b.txt", "content": "x"}))]);
+    let replies = vec![Reply::text("One."), Reply::text("Two."), write, Reply::text("I may not.")];
+    let mut stage = Stage::new(replies);
+    assert_eq!(stage.prompt("one"), "end_turn");
+    let mut stage = stage.reload();
+    let params = json!({"sessionId": stage.session, "modeId": "plan"});
+    stage.client.request("session/set_mode", params).unwrap();
+    assert_eq!(stage.prompt("two"), "end_turn");
+    assert!(last_of(&stage.last_request(), "user").contains("mode is now Plan"));
+    let mut stage = stage.reload();
+    assert_eq!(stage.prompt("write"), "end_turn");
+    assert!(!stage.home.workspace().join("b.txt").exists());
 }
 
 #[test]

@@ -8,7 +8,11 @@ use talaria_tests::mock::Reply;
 use crate::{Stage, check_paired, last_of, roles};
 
 fn with_status<'a>(updates: &[&'a Value], status: &str) -> Vec<&'a Value> {
-    updates.iter().filter(|update| update["status"] == status).copied().collect()
+    updates
+        .iter()
+        .filter(|update| update["status"] == status)
+        .copied()
+        .collect()
 }
 
 #[test]
@@ -45,7 +49,11 @@ fn an_edit_shows_its_diff_asks_and_is_made() {
     assert_eq!(shown, (&json!("diff"), &json!("one\ntwo\n"), &json!("one\n2\n")));
     let requests = stage.mock.requests();
     requests.iter().for_each(check_paired);
-    assert!(last_of(&requests[1], "tool").contains("two"), "{}", last_of(&requests[1], "tool"));
+    assert!(
+        last_of(&requests[1], "tool").contains("two"),
+        "{}",
+        last_of(&requests[1], "tool")
+    );
     assert_eq!(roles(&requests[2]), "suatat");
 }
 
@@ -59,7 +67,10 @@ fn a_refused_edit_is_told_to_the_model_and_changes_nothing() {
     let asked = stage.last_request();
     check_paired(&asked);
     let told = last_of(&asked, "tool");
-    assert!(told.contains("denied") || told.contains("refused") || told.contains("rejected"), "{told}");
+    assert!(
+        told.contains("denied") || told.contains("refused") || told.contains("rejected"),
+        "{told}"
+    );
     assert!(told.contains("user"), "{told}");
     assert_eq!(stage.client.said(0), "As you wish.");
     let updates = stage.client.updates(0);
@@ -103,7 +114,10 @@ fn calls_of_one_reply_are_all_answered_in_the_models_order() {
         .collect();
     let ids: Vec<&str> = results.iter().map(|(id, _)| *id).collect();
     assert_eq!(ids, ["1", "2", "3", "4", "5"]);
-    assert!(results[1].1.contains("beta") && results[4].1.contains("beta"), "{results:#?}");
+    assert!(
+        results[1].1.contains("beta") && results[4].1.contains("beta"),
+        "{results:#?}"
+    );
     assert!(results[3].1.contains("no_such_tool"), "{results:#?}");
     let updates = stage.client.updates(0);
     assert_eq!(with_status(&updates, "completed").len(), 3);
@@ -121,7 +135,10 @@ fn a_second_prompt_waits_and_the_model_sees_both_turns() {
     assert_eq!(stage.client.stop_reason(two), "end_turn");
     let asked = stage.last_request();
     assert_eq!(roles(&asked), "suau");
-    assert_eq!((last_of(&asked, "assistant"), last_of(&asked, "user")), ("first answer", "two"));
+    assert_eq!(
+        (last_of(&asked, "assistant"), last_of(&asked, "user")),
+        ("first answer", "two")
+    );
 }
 
 #[test]
@@ -136,5 +153,8 @@ fn arguments_that_are_no_json_are_told_to_the_model() {
     check_paired(&asked);
     assert!(last_of(&asked, "tool").contains("JSON"), "{}", last_of(&asked, "tool"));
     let arguments = &asked.messages()[2]["tool_calls"][0]["function"]["arguments"];
-    assert!(serde_json::from_str::<Value>(arguments.as_str().unwrap()).is_ok(), "{arguments}");
+    assert!(
+        serde_json::from_str::<Value>(arguments.as_str().unwrap()).is_ok(),
+        "{arguments}"
+    );
 }
