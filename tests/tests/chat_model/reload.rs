@@ -151,7 +151,12 @@ fn what_has_changed_is_told_in_the_next_message_once() {
 #[test]
 fn a_mode_set_before_the_first_prompt_of_a_process_holds_too() {
     let write = Reply::calls(&[("w", "write_file", json!({"path": "b.txt", "content": "x"}))]);
-    let replies = vec![Reply::text("One."), Reply::text("Two."), write, Reply::text("I may not.")];
+    let replies = vec![
+        Reply::text("One."),
+        Reply::text("Two."),
+        write,
+        Reply::text("I may not."),
+    ];
     let mut stage = Stage::new(replies);
     assert_eq!(stage.prompt("one"), "end_turn");
     let mut stage = stage.reload();
