@@ -39,6 +39,9 @@ struct State {
     held: Option<Vec<Parcel>>,
     /// The user has been told that events wait to be stored.
     told_unsaved: bool,
+    /// This process is the session's writer. Before that, what happens here is sent and neither numbered nor stored:
+    /// the rows are another process's.
+    is_writer: bool,
 }
 
 struct Open {
@@ -94,6 +97,7 @@ impl Line {
             turns: Vec::new(),
             held: None,
             told_unsaved: false,
+            is_writer: false,
         };
         Self(Arc::new(Inner {
             session,
@@ -104,6 +108,16 @@ impl Line {
         }))
     }
 
+    /// From now on this process writes the session's rows; whether that is news.
+    pub(crate) fn take_over(&self) -> bool {
+        !std::mem::replace(&mut self.0.state.lock().is_writer, true)
+    }
+
+    /// Whether this process writes the session's rows.
+    pub(crate) fn is_writer(&self) -> bool {
+        self.0.state.lock().is_writer
+    }
+
     /// Numbers an event, stores it, sends it.
     pub(crate) fn emit(&self, turn: Option<TurnId>, event: Event) -> Envelope {
         let durability = if event.ends_turn() {
@@ -112,23 +126,15 @@ impl Line {
             Durability::Process
         };
         let mut state = self.0.state.lock();
-        let live_only = event.is_live_only();
+        let live_only = event.is_live_only() || !state.is_writer;
         if !live_only {
             state.last_seq += 1;
         }
         let envelope = self.envelope(turn, state.last_seq, event);
         if !live_only {
             self.keep(&mut state, turn, envelope.clone(), durability);
+            state.follow(turn, &envelope.event);
         }
-        state.follow(turn, &envelope.event);
-        self.send(&mut state, Outward::Live(envelope.clone()));
-        envelope
-    }
-
-    /// Sends an event that is not stored, since the session is not this process's to write.
-    pub(crate) fn tell(&self, turn: Option<TurnId>, event: Event) -> Envelope {
-        let mut state = self.0.state.lock();
-        let envelope = self.envelope(turn, state.last_seq, event);
         self.send(&mut state, Outward::Live(envelope.clone()));
         envelope
     }

@@ -37,7 +37,7 @@ pub(crate) fn create(engine: &Engine, folders: Folders) -> Result<Arc<Session>, 
 /// Opens a stored session, or moves one that is open already.
 pub(crate) fn open(engine: &Engine, id: &SessionId, folders: Option<Folders>) -> Result<Arc<Session>, CallError> {
     if let Some(session) = engine.session(id) {
-        if !is_behind(engine, &session)? {
+        if !is_left_behind(engine, &session) {
             if let Some(folders) = folders {
                 move_to(engine, &session, folders)?;
             }
@@ -60,10 +60,11 @@ pub(crate) fn open(engine: &Engine, id: &SessionId, folders: Option<Folders>) ->
     Ok(session)
 }
 
-/// Whether another process has gone on with a session since it was opened here.
-fn is_behind(engine: &Engine, session: &Session) -> Result<bool, StoreError> {
-    let record = engine.store.session(&session.id)?;
-    Ok(session.running().is_none() && record.is_some_and(|record| record.last_seq > session.line.last_seq()))
+/// Whether another process has gone on with an open session, so that what is in memory here is out of date.
+fn is_left_behind(engine: &Engine, session: &Session) -> bool {
+    // Read before the line is asked, since rows of this process are numbered before they are stored.
+    let record = engine.store.session(&session.id).ok().flatten();
+    session.running().is_none() && record.is_some_and(|record| record.last_seq > session.line.last_seq())
 }
 
 /// Gives a message that a dead process left open its row. One that a living process speaks is left alone.
@@ -103,6 +104,7 @@ fn restore(engine: &Engine, record: &SessionRecord, folders: Folders) -> Result<
         system: Some(record.system.as_str().into()),
         told: Some(told),
         context: record.context,
+        unstored: Vec::new(),
         notices: fallback
             .into_iter()
             .chain(engine.store.warning().map(unsaved))
@@ -163,10 +165,7 @@ fn move_to(engine: &Engine, session: &Session, folders: Folders) -> Result<(), C
         settings.workspace = new.workspace;
     });
     if moved {
-        if session.standing().system.is_some() {
-            let change = SessionChange::Cwd(cwd.clone());
-            session.line.emit(session.running(), Event::SessionChanged { change });
-        }
+        session.tell(session.running(), SessionChange::Cwd(cwd.clone()));
         let notice = Event::Notice {
             severity: Severity::Info,
             title: format!("this session now works in {}; before it was {before}", cwd.display()),
@@ -241,6 +240,7 @@ pub(crate) fn claim(engine: &Engine, session: &Session) -> Result<(), TurnError>
     })?;
     if session.standing().system.is_none() {
         begin(engine, session);
+        session.line.take_over();
         return Ok(());
     }
     let record = engine.store.session(&session.id)?;
@@ -249,6 +249,11 @@ pub(crate) fn claim(engine: &Engine, session: &Session) -> Result<(), TurnError>
         return Err(TurnError::Held(
             "another process has gone on with this session since it was opened here; load it again".into(),
         ));
+    }
+    if session.line.take_over() {
+        for change in session.change_standing(|standing| std::mem::take(&mut standing.unstored)) {
+            session.line.emit(session.running(), Event::SessionChanged { change });
+        }
     }
     Ok(())
 }

@@ -64,8 +64,6 @@ pub(crate) fn run(engine: &Engine, session: &Session, prompt: Prompt) {
     };
     match end {
         Ok((stop, usage)) => session.line.emit(Some(turn), Event::TurnFinished { stop, usage }),
-        // The session is another process's to write.
-        Err(error @ TurnError::Held(_)) => session.line.tell(Some(turn), failed(error)),
         Err(error) => session.line.emit(Some(turn), failed(error)),
     };
 }
