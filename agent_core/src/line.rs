@@ -39,8 +39,8 @@ struct State {
     held: Option<Vec<Parcel>>,
     /// The user has been told that events wait to be stored.
     told_unsaved: bool,
-    /// This process is the session's writer. Before that, what happens here is sent and neither numbered nor stored:
-    /// the rows are another process's.
+    /// This process is the session's writer. While it is not, what happens here is sent and neither numbered nor
+    /// stored: the rows are another process's.
     is_writer: bool,
 }
 
@@ -113,6 +113,11 @@ impl Line {
         !std::mem::replace(&mut self.0.state.lock().is_writer, true)
     }
 
+    /// Another process writes the session's rows.
+    pub(crate) fn step_back(&self) {
+        self.0.state.lock().is_writer = false;
+    }
+
     /// Whether this process writes the session's rows.
     pub(crate) fn is_writer(&self) -> bool {
         self.0.state.lock().is_writer
@@ -133,8 +138,8 @@ impl Line {
         let envelope = self.envelope(turn, state.last_seq, event);
         if !live_only {
             self.keep(&mut state, turn, envelope.clone(), durability);
-            state.follow(turn, &envelope.event);
         }
+        state.follow(turn, &envelope.event);
         self.send(&mut state, Outward::Live(envelope.clone()));
         envelope
     }

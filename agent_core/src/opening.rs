@@ -37,7 +37,7 @@ pub(crate) fn create(engine: &Engine, folders: Folders) -> Result<Arc<Session>, 
 /// Opens a stored session, or moves one that is open already.
 pub(crate) fn open(engine: &Engine, id: &SessionId, folders: Option<Folders>) -> Result<Arc<Session>, CallError> {
     if let Some(session) = engine.session(id) {
-        if !is_left_behind(engine, &session) {
+        if !is_behind(engine, &session) {
             if let Some(folders) = folders {
                 move_to(engine, &session, folders)?;
             }
@@ -61,7 +61,7 @@ pub(crate) fn open(engine: &Engine, id: &SessionId, folders: Option<Folders>) ->
 }
 
 /// Whether another process has gone on with an open session, so that what is in memory here is out of date.
-fn is_left_behind(engine: &Engine, session: &Session) -> bool {
+fn is_behind(engine: &Engine, session: &Session) -> bool {
     // Read before the line is asked, since rows of this process are numbered before they are stored.
     let record = engine.store.session(&session.id).ok().flatten();
     session.running().is_none() && record.is_some_and(|record| record.last_seq > session.line.last_seq())
@@ -104,6 +104,7 @@ fn restore(engine: &Engine, record: &SessionRecord, folders: Folders) -> Result<
         system: Some(record.system.as_str().into()),
         told: Some(told),
         context: record.context,
+        key_refused: false,
         unstored: Vec::new(),
         notices: fallback
             .into_iter()
@@ -137,6 +138,25 @@ fn provider_of(
             Ok((provider, Some(notice)))
         }
         Err(error @ (SetupError::Config(_) | SetupError::NoCredentials { .. })) => Err(error.into()),
+    }
+}
+
+/// Opens the session's model again if its service has refused the key: the user may have given another one since.
+pub(crate) fn renew_key(engine: &Engine, session: &Session) {
+    if !session.change_standing(|standing| std::mem::take(&mut standing.key_refused)) {
+        return;
+    }
+    let settings = session.settings();
+    let model = &settings.provider.model().name;
+    match engine.setup.provider(&settings.config, model) {
+        Ok(provider) => session.change_settings(|now| {
+            // The user may have chosen another model meanwhile.
+            if now.provider.model().name == *model {
+                now.provider = provider;
+            }
+        }),
+        // The turn asks with the old key, and its failure says what to do.
+        Err(error) => tracing::warn!(session = %session.id, %error, "the model can't be opened again"),
     }
 }
 
@@ -232,6 +252,14 @@ fn real_folder(field: &'static str, folder: &Path) -> Result<PathBuf, CallError>
 
 /// Makes this process the session's writer, and its first prompt the begin of its history.
 pub(crate) fn claim(engine: &Engine, session: &Session) -> Result<(), TurnError> {
+    let claimed = make_writer(engine, session);
+    if let Err(TurnError::Held(_)) = claimed {
+        session.line.step_back();
+    }
+    claimed
+}
+
+fn make_writer(engine: &Engine, session: &Session) -> Result<(), TurnError> {
     engine.store.claim(&session.id).map_err(|held| {
         TurnError::Held(format!(
             "process {} works in this session; close it there, or begin a new session here",

@@ -39,6 +39,7 @@ pub(crate) fn set_model(engine: &Engine, session: &Session, turn: Option<TurnId>
     Ok(())
 }
 
+/// Stores the change and shows it.
 fn tell(session: &Session, turn: Option<TurnId>, change: SessionChange) {
     session.tell(turn, change.clone());
     session.line.show(change, session.view());

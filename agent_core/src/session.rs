@@ -55,6 +55,8 @@ pub(crate) struct Standing {
     pub(crate) context: Option<ContextUse>,
     /// Notices that wait for the next turn to begin.
     pub(crate) notices: Vec<Event>,
+    /// The model's service has refused its key.
+    pub(crate) key_refused: bool,
     /// Changes made here before this process became the session's writer.
     pub(crate) unstored: Vec<SessionChange>,
 }

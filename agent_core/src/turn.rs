@@ -62,10 +62,15 @@ pub(crate) fn run(engine: &Engine, session: &Session, prompt: Prompt) {
             None => turn.work().map(|stop| (stop, turn.usage)),
         }),
     };
-    match end {
-        Ok((stop, usage)) => session.line.emit(Some(turn), Event::TurnFinished { stop, usage }),
-        Err(error) => session.line.emit(Some(turn), failed(error)),
+    let event = match end {
+        Ok((stop, usage)) => Event::TurnFinished { stop, usage },
+        Err(error) => {
+            let failure = to_failure(error);
+            session.change_standing(|standing| standing.key_refused = failure.class == ErrorClass::Auth);
+            Event::TurnFailed { failure }
+        }
     };
+    session.line.emit(Some(turn), event);
 }
 
 impl<'a> Turn<'a> {
@@ -76,6 +81,7 @@ impl<'a> Turn<'a> {
         prompt: Prompt,
     ) -> Result<(Self, Option<StopReason>), TurnError> {
         opening::claim(engine, session)?;
+        opening::renew_key(engine, session);
         let settings = session.settings();
         let mut turn = Self {
             engine,
@@ -106,6 +112,7 @@ impl<'a> Turn<'a> {
             Vec::new()
         };
         let title = title::from_prompt(&prompt.content);
+        let unseen = unseen(&settings, prompt.content.iter().chain(&context));
         turn.first_row = turn.emit(Event::UserMessage {
             id: MessageId::new(),
             content: prompt.content,
@@ -113,6 +120,9 @@ impl<'a> Turn<'a> {
             command: false,
         });
         turn.tell_notices();
+        if let Some(notice) = unseen {
+            turn.emit(notice);
+        }
         turn.give_title(title);
         Ok((turn, stop))
     }
@@ -312,14 +322,20 @@ impl<'a> Turn<'a> {
     }
 }
 
+/// What the user should know of pictures that their model can't see. The provider tells the model.
+fn unseen<'a>(settings: &Settings, mut content: impl Iterator<Item = &'a Content>) -> Option<Event> {
+    let model = settings.provider.model();
+    let has_picture = content.any(|piece| matches!(piece, Content::Image { .. }));
+    (has_picture && !model.images).then(|| Event::Notice {
+        severity: Severity::Warning,
+        title: format!("{} doesn't see pictures", model.name),
+        detail: Some("It was told that there is one. Choose a model that sees, or put it in words.".into()),
+    })
+}
+
 /// What the service said of the context's size, if it said anything.
 fn tokens(usage: &Usage) -> Option<u64> {
     usage.input.map(|input| input + usage.output.unwrap_or(0))
-}
-
-fn failed(error: TurnError) -> Event {
-    let failure = to_failure(error);
-    Event::TurnFailed { failure }
 }
 
 fn to_failure(error: TurnError) -> Failure {
