@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use crate::cancel::Cancel;
 use crate::event::{Envelope, Event, SessionChange, Severity};
 use crate::id::{MessageId, SessionId, TurnId};
-use crate::outward::{Answer, CallError, CallId, Outlet, Outward, Parcel, ROOM, SessionView};
+use crate::outward::{Answer, CallError, CallId, Outlet, Outward, Parcel, SessionView};
 use crate::replay::Replay;
 use crate::store::{Durability, Kept, OpenMessage, Store, StoreError};
 
@@ -224,20 +224,14 @@ impl Line {
     }
 
     fn send_old(&self, envelope: Envelope) {
-        // What is held back takes room too, and gets out only behind the replay.
-        self.0.outlet.wait_below(ROOM + self.held_size(), &Cancel::new());
+        self.0.outlet.wait_for_replay();
         self.0.outlet.send(Outward::Replay(envelope));
-    }
-
-    fn held_size(&self) -> usize {
-        let state = self.0.state.lock();
-        state.held.iter().flatten().map(Parcel::size).sum()
     }
 
     fn release(&self) {
         let mut state = self.0.state.lock();
         for parcel in state.held.take().into_iter().flatten() {
-            self.0.outlet.deliver(parcel);
+            self.0.outlet.release(parcel);
         }
     }
 
@@ -253,7 +247,10 @@ impl Line {
     fn send(&self, state: &mut State, outward: Outward) {
         let parcel = self.0.outlet.pack(outward);
         match &mut state.held {
-            Some(held) => held.push(parcel),
+            Some(held) => {
+                self.0.outlet.hold(&parcel);
+                held.push(parcel);
+            }
             None => self.0.outlet.deliver(parcel),
         }
     }

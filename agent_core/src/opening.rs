@@ -183,6 +183,8 @@ fn move_to(engine: &Engine, session: &Session, folders: Folders) -> Result<(), C
         settings.folders = new.folders;
         settings.roots = new.roots;
         settings.workspace = new.workspace;
+        // It was given for the folders as they were.
+        settings.edits_granted = false;
     });
     if moved {
         session.tell(session.running(), SessionChange::Cwd(cwd.clone()));

@@ -173,7 +173,10 @@ impl<'a> Turn<'a> {
             let calls = reply.calls.clone();
             self.finish_step(step, reply);
             let is_empty = calls.is_empty() && !spoke;
-            calls::run(self, calls.clone());
+            // What a refused reply asked for is not done: its turn leaves the history, and nobody would know of it.
+            if !matches!(finish, Finish::Refusal | Finish::ContentFilter) {
+                calls::run(self, calls.clone());
+            }
             if self.cancel.is_set() {
                 return Ok(StopReason::Cancelled);
             }
