@@ -15,7 +15,7 @@ use crate::id::{MessageId, TurnId};
 use crate::line::{Line, Speech, Voice};
 use crate::opening;
 use crate::provider::{Delta, Finish, ProviderError, Reply, Request, ToolSpec, Usage};
-use crate::session::{Prompt, Session, Settings};
+use crate::session::{Prompt, Session, Settings, Standing};
 use crate::slash;
 use crate::store::{Store, StoreError};
 use crate::title;
@@ -264,6 +264,7 @@ impl<'a> Turn<'a> {
             keep_upto: self.first_row.saturating_sub(1),
             why: HistoryMove::Refusal,
         });
+        self.session.change_standing(Standing::forget_notes);
         StopReason::Refusal
     }
 
