@@ -122,7 +122,7 @@ pub(crate) fn serve(
         setup,
     };
     let (runtime, inlet) = (wired.runtime.clone(), wired.inlet.clone());
-    agent::serve(runtime, inlet, settings, input, std::io::stdout(), stop.clone())?;
+    agent::serve(runtime, inlet, settings, input, std::io::stdout(), stop)?;
     Ok(())
 }
 

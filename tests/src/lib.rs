@@ -4,3 +4,4 @@ pub mod client;
 pub mod measure;
 pub mod mock;
 pub mod stage;
+pub mod start;

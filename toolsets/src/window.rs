@@ -25,7 +25,7 @@ pub(crate) struct Shown {
     pub(crate) more: bool,
     /// All lines of the file; none if it was not read to its end.
     pub(crate) total: Option<u64>,
-    /// What the whole file holds; none if it was not read to its end.
+    /// What the whole file holds; none if it was not read to its end, or is too large to be changed anyway.
     pub(crate) fingerprint: Option<Fingerprint>,
     pub(crate) coding: Coding,
 }
@@ -79,11 +79,14 @@ pub(crate) fn read(head: &[u8], mut reader: impl Read, wanted: Wanted, cancel: &
             whole = true;
             break;
         }
-        digest.update(&chunk[..read]);
+        if size <= MAX_WHOLE {
+            digest.update(&chunk[..read]);
+        }
         decode(&chunk[..read], false, &mut window);
         size += read as u64;
     }
-    Ok(Some(window.finish(whole, coding, digest.finalize().into())))
+    let fingerprint = (whole && size <= MAX_WHOLE).then(|| digest.finalize().into());
+    Ok(Some(window.finish(whole, coding, fingerprint)))
 }
 
 /// Collects the wanted lines and counts all of them.
@@ -129,22 +132,34 @@ impl Window {
     }
 
     fn feed(&mut self, text: &str) {
-        for character in text.chars() {
-            let completes = std::mem::replace(&mut self.after_return, character == '\r');
-            match character {
-                '\n' if completes => {}
-                '\n' | '\r' => self.end_line(),
-                _ => self.push(character),
+        for piece in text.split_inclusive(['\n', '\r']) {
+            let body = piece.trim_end_matches(['\n', '\r']);
+            if !body.is_empty() {
+                self.after_return = false;
+                self.push(body);
+            }
+            match piece.as_bytes()[body.len()..] {
+                [b'\r'] => {
+                    self.after_return = true;
+                    self.end_line();
+                }
+                [b'\n'] if std::mem::take(&mut self.after_return) => {}
+                [b'\n'] => self.end_line(),
+                _ => {}
             }
         }
     }
 
-    fn push(&mut self, character: char) {
-        self.width += 1;
-        let most = if self.wanted.numbered { MAX_LINE } else { MAX_TEXT };
-        if self.width <= most && self.is_wanted() {
-            self.current.push(character);
+    fn push(&mut self, text: &str) {
+        if !self.is_wanted() {
+            // How long a line is matters only where it is shown.
+            self.width += text.len();
+            return;
         }
+        let most = if self.wanted.numbered { MAX_LINE } else { MAX_TEXT };
+        let room = most.saturating_sub(self.width);
+        self.current.extend(text.chars().take(room));
+        self.width += text.chars().count();
     }
 
     fn end_line(&mut self) {
@@ -176,7 +191,7 @@ impl Window {
         self.last = self.line;
     }
 
-    fn finish(mut self, whole: bool, coding: Coding, fingerprint: Fingerprint) -> Shown {
+    fn finish(mut self, whole: bool, coding: Coding, fingerprint: Option<Fingerprint>) -> Shown {
         let mut lines = self.line - 1;
         if self.width > 0 {
             lines += 1;
@@ -189,8 +204,64 @@ impl Window {
             text: self.text,
             last: self.last,
             total: whole.then_some(lines),
-            fingerprint: whole.then_some(fingerprint),
+            fingerprint,
             coding,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    /// Gives a byte at a time, so that characters and line ends come in pieces.
+    struct Dribble<'a>(&'a [u8]);
+
+    impl Read for Dribble<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let [first, rest @ ..] = self.0 else { return Ok(0) };
+            buffer[0] = *first;
+            self.0 = rest;
+            Ok(1)
+        }
+    }
+
+    #[test]
+    fn lines_are_the_same_however_the_bytes_come() {
+        let check = |offset: u64, limit: u64, text: &str, last: u64, total: u64| {
+            let wanted = Wanted {
+                offset,
+                limit,
+                numbered: false,
+            };
+            // The sample is full, so the rest is read from what follows it.
+            let head = [b"x".repeat(SAMPLE - 1), b"\n".to_vec()].concat();
+            let rest = Dribble("é\r\nb\r\rc\n😀".as_bytes());
+            let shown = read(&head, rest, wanted, &Cancel::new()).unwrap().unwrap();
+            assert_eq!(
+                (shown.text.as_str(), shown.last, shown.total),
+                (text, last, Some(total))
+            );
+            assert!(shown.fingerprint.is_some());
+        };
+        check(2, 9, "é\nb\n\nc\n😀\n", 6, 6);
+        check(2, 1, "é\n", 2, 6);
+        check(6, 1, "😀\n", 6, 6);
+        check(7, 1, "", 6, 6);
+    }
+
+    #[test]
+    fn a_cancelled_reading_has_no_end() {
+        let cancel = Cancel::new();
+        cancel.set();
+        let wanted = Wanted {
+            offset: 1,
+            limit: 1,
+            numbered: true,
+        };
+        let shown = read(b"a", io::repeat(b'a'), wanted, &cancel).unwrap().unwrap();
+        assert_eq!((shown.total, shown.fingerprint), (None, None));
     }
 }

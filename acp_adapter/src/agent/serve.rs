@@ -49,7 +49,7 @@ pub fn serve(
     settings: Settings,
     input: impl Read + Send + 'static,
     output: impl Write + Send + 'static,
-    stop: Cancel,
+    stop: &Cancel,
 ) -> Result<(), ServeError> {
     let event_loop = tokio::runtime::Builder::new_current_thread()
         .enable_time()

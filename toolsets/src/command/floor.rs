@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::Ground;
 use super::deny;
-use super::place::real;
+use super::place::{lexical, real};
 use super::syntax::Script;
 use super::unwrap::{all_commands, base_name};
 
@@ -38,6 +38,7 @@ pub(super) fn reason(text: &str, script: &Script, ground: &Ground<'_>) -> Option
     let commands = all_commands(script);
     let mut floor = Floor {
         ground,
+        here: ground.cwd.to_path_buf(),
         entered: vec![ground.cwd.to_path_buf()],
     };
     bomb.or(redirect)
@@ -47,7 +48,9 @@ pub(super) fn reason(text: &str, script: &Script, ground: &Ground<'_>) -> Option
 
 struct Floor<'a> {
     ground: &'a Ground<'a>,
-    /// The folder it starts in, then wherever a `cd` may have gone, the latest last. Never empty.
+    /// Where the commands so far have gone.
+    here: PathBuf,
+    /// The folder it starts in and all that any of its commands may enter.
     entered: Vec<PathBuf>,
 }
 
@@ -75,16 +78,14 @@ impl Floor<'_> {
                 .map(String::as_str),
             _ => None,
         };
-        let places = folder
-            .map(|folder| self.places(folder, self.here()))
-            .unwrap_or_default();
+        let places = folder.map(|folder| self.places(folder, std::slice::from_ref(&self.here)));
+        let places = places.unwrap_or_default();
+        if let (Some(place), "cd" | "pushd") = (places.last(), name) {
+            self.here.clone_from(place);
+        }
         if self.entered.len() < MOST_FOLDERS {
             self.entered.extend(places);
         }
-    }
-
-    fn here(&self) -> &[PathBuf] {
-        &self.entered[self.entered.len() - 1..]
     }
 
     fn destroys(&self, name: &str, args: &[String]) -> Option<String> {
@@ -125,7 +126,7 @@ impl Floor<'_> {
         let kept = kept.into_iter().chain(self.ground.home);
         let kept: Vec<&Path> = kept.chain(SYSTEM.map(Path::new)).collect();
         let hit = self
-            .places(trimmed, self.here())
+            .places(trimmed, std::slice::from_ref(&self.here))
             .into_iter()
             .find(|place| kept.iter().any(|kept| kept.starts_with(place)))?;
         Some(format!("`{}`", hit.display()))
@@ -133,17 +134,21 @@ impl Floor<'_> {
 
     fn system(&self, path: &str) -> Option<String> {
         let hit = self
-            .places(without_all(path), self.here())
+            .places(without_all(path), std::slice::from_ref(&self.here))
             .into_iter()
             .find(|place| SYSTEM.iter().any(|system| Path::new(system) == place))?;
         Some(format!("`{}`", hit.display()))
     }
 
-    /// Where a path of a command may lead. Nowhere if it holds what only the shell knows.
+    /// Where a path of a command may lead: as it is spelled, then as it really is, since `/bin` may be a link. Nowhere if
+    /// it holds what only the shell knows.
     fn places(&self, path: &str, from: &[PathBuf]) -> Vec<PathBuf> {
-        let path = expanded(path, self.ground);
-        path.map(|path| from.iter().map(|base| real(&base.join(&path))).collect())
-            .unwrap_or_default()
+        let named = expanded(path, self.ground).map(|path| from.iter().map(move |base| base.join(&path)));
+        named
+            .into_iter()
+            .flatten()
+            .flat_map(|named| [lexical(&named), real(&named)])
+            .collect()
     }
 
     /// Whether anything in the text names one of our own folders.
