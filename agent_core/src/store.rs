@@ -284,9 +284,11 @@ impl Store {
 
     /// For when nothing can be written, and so no claim either: what can be read must do.
     fn look_for_other_writer(&self, id: &SessionId) -> Result<(), Held> {
-        let other = self.database().read(format!("the writer of session {id}"), |connection| {
-            lease::held_by_other(connection, id, &Process::current(), now_ms())
-        });
+        let other = self
+            .database()
+            .read(format!("the writer of session {id}"), |connection| {
+                lease::held_by_other(connection, id, &Process::current(), now_ms())
+            });
         match other {
             Ok(Some(held)) => Err(held),
             Ok(None) => Ok(()),
