@@ -23,7 +23,7 @@ mod writer;
 
 use std::ops::RangeInclusive;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use rusqlite::Connection;
@@ -47,7 +47,13 @@ use queue::{Outcome, Work};
 
 /// The store. Clones share it.
 #[derive(Clone)]
-pub struct Store {
+pub struct Store(Arc<Opening>);
+
+/// A store that opens at its first use.
+type Opening = LazyLock<Opened, Box<dyn FnOnce() -> Opened + Send>>;
+
+#[derive(Clone)]
+struct Opened {
     database: Arc<Database>,
     warning: Option<String>,
 }
@@ -60,10 +66,16 @@ impl Store {
     pub fn open(folder: &Path) -> Result<Self, StoreError> {
         let location = Location::prepare(folder)?;
         let connection = schema::open(&location)?;
-        Ok(Self {
-            warning: location.warning(),
-            database: Arc::new(Database::of_file(connection, location.database.clone())),
-        })
+        Ok(Self::of(
+            Database::of_file(connection, location.database.clone()),
+            location.warning(),
+        ))
+    }
+
+    /// A store that `open` opens when it is first used, so that a program that starts can answer before that.
+    pub fn later(open: impl FnOnce() -> Self + Send + 'static) -> Self {
+        let open = move || Opened::clone(&open().0);
+        Self(Arc::new(LazyLock::new(Box::new(open))))
     }
 
     /// Makes a store that lives in memory, for tests.
@@ -78,20 +90,31 @@ impl Store {
 
     fn in_memory(warning: Option<String>) -> Self {
         let connection = schema::open_memory().expect("the library has run the same steps in every test");
-        Self {
+        Self::of(Database::in_memory(connection), warning)
+    }
+
+    fn of(database: Database, warning: Option<String>) -> Self {
+        let opened = Opened {
+            database: Arc::new(database),
             warning,
-            database: Arc::new(Database::in_memory(connection)),
-        }
+        };
+        let store = Self(Arc::new(LazyLock::new(Box::new(move || opened))));
+        LazyLock::force(&store.0);
+        store
+    }
+
+    fn database(&self) -> &Database {
+        &self.0.database
     }
 
     /// What the user should know about where things are saved.
     pub fn warning(&self) -> Option<String> {
-        self.warning.clone()
+        self.0.warning.clone()
     }
 
     /// Remembers a new session. Its row is written with its first events; one that never has any leaves nothing.
     pub fn create(&self, record: SessionRecord) {
-        self.database.queue.create(record);
+        self.database().queue.create(record);
     }
 
     /// Stores events together, and waits for it, but not for long. What can't be stored now waits in memory, in
@@ -101,9 +124,9 @@ impl Store {
         if envelopes.is_empty() {
             return Kept::Stored;
         }
-        let created = self.database.queue.created(session);
+        let created = self.database().queue.created(session);
         match Append::new(session.clone(), envelopes, durability, created) {
-            Ok(append) => match self.database.write(Work::Append(append)) {
+            Ok(append) => match self.database().write(Work::Append(append)) {
                 Ok(Outcome::Written) => Kept::Stored,
                 Ok(Outcome::Held(held)) => Kept::Waiting(held.to_string()),
                 Ok(Outcome::Refused(reason)) | Err(reason) => Kept::Waiting(reason),
@@ -122,7 +145,7 @@ impl Store {
             seq,
             event,
         };
-        OpenMessage::new(envelope, self.database.wake.clone())
+        OpenMessage::new(envelope, self.database().wake.clone())
     }
 
     /// A session's record, with what waits to be stored.
@@ -131,12 +154,12 @@ impl Store {
     /// When the database can't be read.
     pub fn session(&self, id: &SessionId) -> Result<Option<SessionRecord>, StoreError> {
         // What waits is looked at before the database: a row that is stored in between is seen twice and not missed.
-        let waiting = self.database.queue.appends(Some(id));
-        let created = self.database.queue.created(id);
+        let waiting = self.database().queue.appends(Some(id));
+        let created = self.database().queue.created(id);
         let stored = match created {
             Some(_) => None,
             None => self
-                .database
+                .database()
                 .read(format!("session {id}"), |connection| session::read(connection, id))?,
         };
         let first = waiting.iter().find_map(|entry| entry.append()?.created.clone());
@@ -157,9 +180,9 @@ impl Store {
     /// # Errors
     /// When the database can't be read.
     pub fn find(&self, prefix: &str) -> Result<Vec<SessionId>, StoreError> {
-        let waiting = self.database.waiting_sessions();
+        let waiting = self.database().waiting_sessions();
         let mut found = self
-            .database
+            .database()
             .read(format!("the sessions that begin with `{prefix}`"), |connection| {
                 reader::find(connection, prefix)
             })?;
@@ -176,7 +199,7 @@ impl Store {
     /// # Errors
     /// When the database can't be read.
     pub fn events(&self, id: &SessionId, after_seq: u64, limit: usize) -> Result<Vec<Envelope>, StoreError> {
-        let waiting = self.database.queue.appends(Some(id));
+        let waiting = self.database().queue.appends(Some(id));
         let mut events = self.read_rows(id, format!("the events of session {id}"), |connection| {
             reader::events(connection, id, after_seq, limit)
         })?;
@@ -196,7 +219,7 @@ impl Store {
     /// # Errors
     /// When the database can't be read.
     pub fn hidden(&self, id: &SessionId) -> Result<Vec<RangeInclusive<u64>>, StoreError> {
-        let waiting = self.database.queue.appends(Some(id));
+        let waiting = self.database().queue.appends(Some(id));
         let mut ranges = self.read_rows(id, format!("the history of session {id}"), |connection| {
             reader::hidden(connection, id)
         })?;
@@ -219,9 +242,9 @@ impl Store {
         what: String,
         query: impl FnOnce(&Connection) -> rusqlite::Result<Vec<T>>,
     ) -> Result<Vec<T>, StoreError> {
-        match self.database.queue.created(id) {
+        match self.database().queue.created(id) {
             Some(_) => Ok(Vec::new()),
-            None => self.database.read(what, query),
+            None => self.database().read(what, query),
         }
     }
 
@@ -234,10 +257,10 @@ impl Store {
         let cwd = cwd.map(location::real);
         let filter = Filter::new(cwd.as_deref(), cursor).map_err(|BadCursor| ListError::BadCursor)?;
         let mut waiting = Vec::new();
-        for id in self.database.waiting_sessions() {
+        for id in self.database().waiting_sessions() {
             waiting.extend(self.session(&id)?);
         }
-        let mut sessions = self.database.read("the list of sessions".into(), |connection| {
+        let mut sessions = self.database().read("the list of sessions".into(), |connection| {
             filter.stored(connection, &waiting, limit.saturating_add(1))
         })?;
         sessions.extend(filter.waiting(waiting));
@@ -249,7 +272,7 @@ impl Store {
     /// # Errors
     /// When another process that lives does.
     pub fn claim(&self, id: &SessionId) -> Result<(), Held> {
-        match self.database.write(Work::Claim(id.clone())) {
+        match self.database().write(Work::Claim(id.clone())) {
             Ok(Outcome::Written) => Ok(()),
             Ok(Outcome::Held(held)) => Err(held),
             Ok(Outcome::Refused(reason)) | Err(reason) => {
@@ -261,9 +284,11 @@ impl Store {
 
     /// For when nothing can be written, and so no claim either: what can be read must do.
     fn look_for_other_writer(&self, id: &SessionId) -> Result<(), Held> {
-        let other = self.database.read(format!("the writer of session {id}"), |connection| {
-            lease::held_by_other(connection, id, &Process::current(), now_ms())
-        });
+        let other = self
+            .database()
+            .read(format!("the writer of session {id}"), |connection| {
+                lease::held_by_other(connection, id, &Process::current(), now_ms())
+            });
         match other {
             Ok(Some(held)) => Err(held),
             Ok(None) => Ok(()),
@@ -276,8 +301,8 @@ impl Store {
 
     /// Lets a session go: another process may claim it. One that was never prompted is forgotten.
     pub fn release(&self, id: &SessionId) {
-        self.database.queue.forget(id);
-        self.database.write_or_warn(Work::Release(id.clone()));
+        self.database().queue.forget(id);
+        self.database().write_or_warn(Work::Release(id.clone()));
     }
 
     /// Makes rows of the messages that a process which died left unfinished, with exactly the text that was stored.
@@ -286,7 +311,7 @@ impl Store {
     /// # Errors
     /// When that can't be written.
     pub fn recover(&self, id: &SessionId) -> Result<(), StoreError> {
-        match self.database.write(Work::Recover(id.clone())) {
+        match self.database().write(Work::Recover(id.clone())) {
             Ok(Outcome::Written) => Ok(()),
             Ok(Outcome::Held(held)) => Err(StoreError::NotWritten(held.to_string())),
             Ok(Outcome::Refused(reason)) | Err(reason) => Err(StoreError::NotWritten(reason)),
@@ -296,7 +321,7 @@ impl Store {
     /// Stores a standing permission, if it is one that outlives its session.
     pub fn grant(&self, grant: &Grant) {
         match grant {
-            Grant::Command { command, root } => self.database.write_or_warn(Work::Grant(CommandGrant {
+            Grant::Command { command, root } => self.database().write_or_warn(Work::Grant(CommandGrant {
                 command: command.clone(),
                 root: root.clone(),
             })),
@@ -309,7 +334,7 @@ impl Store {
     /// # Errors
     /// When the database can't be read.
     pub fn grants(&self, root: &Path) -> Result<Vec<Grant>, StoreError> {
-        self.database
+        self.database()
             .read(format!("the permissions of {}", root.display()), |connection| {
                 grant::read(connection, root)
             })
@@ -317,7 +342,10 @@ impl Store {
 
     /// Writes what waits, for a bounded time, and ends the writer. What is appended later stays in memory.
     pub fn close(&self) {
-        self.database.close();
+        // One that was never used is not opened for this.
+        if let Some(opened) = LazyLock::get(&self.0) {
+            opened.database.close();
+        }
     }
 }
 

@@ -13,10 +13,10 @@ use tempfile::TempDir;
 
 use crate::stage::LIMIT;
 
-/// The built binary, built once for each program of tests.
+/// The built binary, built once for each program of tests; or the one that `TALARIA_TEST_BINARY` names.
 pub fn binary() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
-    BINARY.get_or_init(build)
+    BINARY.get_or_init(|| std::env::var_os("TALARIA_TEST_BINARY").map_or_else(build, PathBuf::from))
 }
 
 fn build() -> PathBuf {

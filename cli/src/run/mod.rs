@@ -46,10 +46,10 @@ pub(crate) fn run(args: RunArgs, paths: Result<&Paths, NoHome>) -> Result<Exit, 
     signals::listen(move |signal| _ = heard.send(signal))?;
 
     let setup = Arc::new(UserSetup::new(paths.ok().cloned(), Environment::real()));
-    let wired = wiring::start(paths, setup, "run", args.prefer.clone().into());
-    if let Some(reason) = wired.store.warning() {
-        writeln!(anstream::stderr(), "warning: {reason}")?;
-    }
+    let wired = wiring::start(paths, setup, "run", args.prefer.clone().into(), |reason| {
+        // Nobody is left to tell if stderr is closed.
+        let _ = writeln!(anstream::stderr(), "warning: {reason}");
+    });
     let ended = work(&wired, &args, prompt, folders, &signals);
     wired.runtime.shutdown();
     wired.store.close();
