@@ -2,4 +2,6 @@
 
 pub mod client;
 pub mod mock;
+pub mod process;
 pub mod stage;
+mod tap;

@@ -1,0 +1,15 @@
+//! The wire of the built binary: framing, bad input, start-up and sign-in, slow and hostile peers, the end.
+//!
+//! What a turn does is not here: `flows` has it.
+
+mod ending;
+mod entry;
+mod exchange;
+mod framing;
+mod handshake;
+mod listing;
+mod params;
+mod sessions;
+mod slow;
+mod transcripts;
+mod walk;
