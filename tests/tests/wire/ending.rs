@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use talaria_tests::client::{Client, Home};
-use talaria_tests::process::{is_alive, signal, wait};
+use talaria_tests::process::{is_alive, signal, wait, wait_idle};
 
 /// What the end may take.
 const PROMISED: Duration = Duration::from_secs(3);
@@ -15,14 +15,9 @@ fn check(end: impl FnOnce(&mut Client)) {
     let (mut client, session) = Client::with_session(&home);
     assert_eq!(client.prompt(&session, "say first"), "end_turn");
     let prompt = client.begin_prompt(&session, "run sleep 618 & echo $! $$ > pids; echo started; wait");
-    let file = home.workspace().join("pids");
-    let read_pids = || -> Vec<u32> {
-        let text = std::fs::read_to_string(&file).unwrap_or_default();
-        text.split_whitespace().map(|pid| pid.parse().unwrap()).collect()
-    };
-    wait("the command runs", || read_pids().len() == 2);
     client.wait_for(|message| message.to_string().contains("started\\n"));
-    let pids = read_pids();
+    let pids = std::fs::read_to_string(home.workspace().join("pids")).unwrap();
+    let pids: Vec<u32> = pids.split_whitespace().map(|pid| pid.parse().unwrap()).collect();
     let at = Instant::now();
     end(&mut client);
     let status = client.wait();
@@ -91,7 +86,7 @@ fn by_a_signal_while_nothing_is_read() {
     let (mut client, session) = Client::with_session(&home);
     client.stop_reading();
     client.begin_prompt(&session, "go");
-    talaria_tests::process::wait_idle(client.pid());
+    wait_idle(client.pid());
     let at = Instant::now();
     signal(client.pid(), "TERM");
     wait("the agent ends", || !is_alive(client.pid()));

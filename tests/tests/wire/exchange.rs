@@ -21,24 +21,18 @@ pub fn agent() -> (Home, Client) {
     (home, client)
 }
 
-/// Sends a line and waits for its response, if it asks for one, and for that of a line after it, which is answered
-/// at once. Gives back all that came but the latter.
+/// Sends a line and waits for its response, if it asks for one; then for that of another line, which is answered at
+/// once and after all that the first one leads to. Gives back what came before it.
 pub fn exchange(client: &mut Client, line: &[u8]) -> Vec<Value> {
     let from = client.log.len();
     client.send_raw(&[line, b"\n"].concat());
+    if let Some(id) = asked_by(line) {
+        client.wait_for(|message| message["id"] == id && message.get("method").is_none());
+    }
     // No request, so that it changes nothing: not even what `initialize` may do next.
     client.send(&json!({"id": "after"}));
-    let asked = asked_by(line);
-    let mut waits_for = vec![json!("after")];
-    waits_for.extend(asked);
-    while !waits_for.is_empty() {
-        let message = client.next();
-        if message.get("method").is_none() {
-            waits_for.retain(|id| *id != message["id"]);
-        }
-    }
-    let came = client.log[from..].iter();
-    came.filter(|message| message["id"] != "after").cloned().collect()
+    client.wait_for(|message| message["id"] == "after");
+    client.log[from..client.log.len() - 1].to_vec()
 }
 
 /// The id of a request that the core may have to answer.

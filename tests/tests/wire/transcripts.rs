@@ -28,7 +28,10 @@ fn check(name: &str) {
             if session.is_none() {
                 session = message["result"]["sessionId"].as_str().map(str::to_owned);
             }
-            let shown = normalised(message).to_string().replace(&work, "$WORK");
+            let shown = normalised(message)
+                .to_string()
+                .replace(&work, "$WORK")
+                .replace(env!("CARGO_PKG_VERSION"), "…");
             let shown = session
                 .as_ref()
                 .map_or(shown.clone(), |session| shown.replace(session, "$SESSION"));

@@ -42,7 +42,8 @@ impl Walk {
     fn good_request(&mut self, id: &str) -> String {
         let session = self.session();
         let mode = ["plan", "default", "accept_edits"][self.random.usize(..3)];
-        let prompt = json!([{"type": "text", "text": ["say hi", "/help", "list"][self.random.usize(..3)]}]);
+        let text = ["say hi", "/help", "list"][self.random.usize(..3)];
+        let prompt = json!([{"type": "text", "text": text}]);
         let (method, params) = match self.random.u8(0..7) {
             0 => ("session/list", json!({})),
             1 => ("session/new", json!({"cwd": self.workspace})),
