@@ -473,15 +473,26 @@ fn without_a_key_one_is_told_how_to_sign_in_and_then_goes_on() {
 #[test]
 fn modes_and_options_stay_in_step() {
     let (mut client, session) = Client::in_session(&say("hi"));
-    client.result("session/set_mode", json!({ "sessionId": session, "modeId": "plan" }));
-    let update = client.line().unwrap()["params"]["update"].clone();
-    assert_eq!(update["configOptions"][0]["currentValue"], "plan");
-    let params = json!({ "sessionId": session, "configId": "mode", "value": "accept_edits" });
-    let result = client.result("session/set_config_option", params);
-    assert_eq!(result["configOptions"][0]["currentValue"], "accept_edits");
+    let set_mode = json!({ "sessionId": session, "modeId": "plan" });
+    let set_option = json!({ "sessionId": session, "configId": "mode", "value": "accept_edits" });
+    for (method, params, mode) in [
+        ("session/set_mode", set_mode, "plan"),
+        ("session/set_config_option", set_option, "accept_edits"),
+    ] {
+        let id = client.request(method, params);
+        let (before, _) = client.answer(id);
+        let updates: Vec<&Value> = before.iter().map(|line| &line["params"]["update"]).collect();
+        assert_eq!(updates[0]["currentModeId"], mode);
+        assert_eq!(updates[1]["configOptions"][0]["currentValue"], mode);
+    }
+    let id = client.prompt(&session, "/mode default");
+    let (before, _) = client.answer(id);
+    let options = before
+        .iter()
+        .find(|line| line["params"]["update"]["sessionUpdate"] == "config_option_update");
     assert_eq!(
-        client.line().unwrap()["params"]["update"]["currentModeId"],
-        "accept_edits"
+        options.unwrap()["params"]["update"]["configOptions"][0]["currentValue"],
+        "default"
     );
     let wrong = json!({ "sessionId": session, "modeId": "none" });
     assert_eq!(

@@ -2,7 +2,7 @@
 
 use crate::approval::Mode;
 use crate::engine::Engine;
-use crate::event::{Event, SessionChange};
+use crate::event::SessionChange;
 use crate::id::TurnId;
 use crate::outward::CallError;
 use crate::provider::ModelRef;
@@ -39,11 +39,10 @@ pub(crate) fn set_model(engine: &Engine, session: &Session, turn: Option<TurnId>
     Ok(())
 }
 
-/// A session that was never prompted has no history, and so nothing in it changes.
+/// Stores the change and shows it.
 fn tell(session: &Session, turn: Option<TurnId>, change: SessionChange) {
-    if session.standing().system.is_some() {
-        session.line.emit(turn, Event::SessionChanged { change });
-    }
+    session.tell(turn, change.clone());
+    session.line.show(change, session.view());
 }
 
 fn find(models: &[ModelRef], name: &str) -> Result<ModelRef, CallError> {

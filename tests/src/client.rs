@@ -49,7 +49,7 @@ fn build() -> PathBuf {
         .filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let executable = messages
         .filter_map(|message| message["executable"].as_str().map(PathBuf::from))
-        .last();
+        .next_back();
     executable.expect("cargo names the binary it built")
 }
 
@@ -270,6 +270,10 @@ impl Client {
     }
 
     /// The next message. A permission request is answered if the client is told how.
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "it waits and panics, which no iterator should"
+    )]
     pub fn next(&mut self) -> Value {
         let line = self
             .lines

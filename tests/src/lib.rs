@@ -1,7 +1,9 @@
 //! What the test suites share: a stage for the core, a client for the built binary, a mock model server.
 
 pub mod client;
+pub mod measure;
 pub mod mock;
 pub mod process;
 pub mod stage;
+pub mod start;
 mod tap;

@@ -57,6 +57,11 @@ impl Reply {
         Self::message(&json!({ "tool_calls": calls.collect::<Vec<_>>() }), "tool_calls")
     }
 
+    /// A reply of one text that the service ends for this reason, such as `length`.
+    pub fn text_until(text: &str, finish: &str) -> Self {
+        Self::message(&json!({ "content": text }), finish)
+    }
+
     fn message(delta: &Value, finish: &str) -> Self {
         let chunk = json!({"choices": [{"index": 0, "delta": delta, "finish_reason": finish}]});
         let usage = json!({"choices": [], "usage": {"prompt_tokens": 10, "completion_tokens": 5}});
@@ -96,6 +101,11 @@ pub struct Asked {
 }
 
 impl Asked {
+    /// The messages of the conversation.
+    pub fn messages(&self) -> &[Value] {
+        self.body["messages"].as_array().map_or(&[], Vec::as_slice)
+    }
+
     /// A header's value.
     pub fn header(&self, name: &str) -> Option<&str> {
         let header = self.headers.iter().find(|(header, _)| header == name);
@@ -115,10 +125,12 @@ struct Shared {
     changed: Condvar,
 }
 
+/// What decides on each answer; none where nothing is left to say.
+type Answerer = Box<dyn FnMut(&Asked) -> Option<Reply> + Send>;
+
 #[derive(Default)]
 struct State {
-    /// What is still to be answered, the next one last.
-    replies: Vec<Reply>,
+    answerer: Option<Answerer>,
     asked: Vec<Asked>,
     /// Clients that closed before the server had said all.
     closed: usize,
@@ -129,12 +141,21 @@ struct State {
 
 impl Mock {
     /// Starts a server that gives these replies in order, one a request, and a plain failure to all further requests.
-    pub fn serve(mut replies: Vec<Reply>) -> Self {
-        replies.reverse();
+    pub fn serve(replies: Vec<Reply>) -> Self {
+        let mut replies = replies.into_iter();
+        Self::start(Box::new(move |_| replies.next()))
+    }
+
+    /// Starts a server that finds its reply in each request.
+    pub fn answering(mut answer: impl FnMut(&Asked) -> Reply + Send + 'static) -> Self {
+        Self::start(Box::new(move |asked| Some(answer(asked))))
+    }
+
+    fn start(answerer: Answerer) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
         let address = listener.local_addr().expect("a bound listener has an address");
         let shared = Arc::new(Shared::default());
-        shared.lock().replies = replies;
+        shared.lock().answerer = Some(answerer);
         let accepting = Arc::clone(&shared);
         thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
@@ -206,9 +227,9 @@ impl Shared {
         let Ok(asked) = read_request(&stream) else { return };
         let reply = {
             let mut state = self.lock();
-            state.asked.push(asked);
             state.connections.extend(stream.try_clone());
-            let reply = state.replies.pop();
+            let reply = state.answerer.as_mut().and_then(|answer| answer(&asked));
+            state.asked.push(asked);
             reply.unwrap_or_else(|| Reply::answer("HTTP/1.1 500 Internal Server Error", "no reply is left"))
         };
         self.changed.notify_all();

@@ -124,6 +124,10 @@ impl Stage {
     }
 
     /// The next thing that comes out.
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "it waits and panics, which no iterator should"
+    )]
     pub fn next(&mut self) -> Outward {
         let mut parcel = self
             .inlet
@@ -149,7 +153,7 @@ impl Stage {
                     }
                 }
                 Outward::Replay(envelope) => lines.add(format!("old {}", self.names.line(&envelope.event))),
-                Outward::Answer { .. } => {}
+                Outward::OptionChanged { .. } | Outward::Answer { .. } => {}
             }
         }
     }
@@ -185,7 +189,7 @@ impl Stage {
                     assert!(result.is_ok(), "{result:?}");
                     return lines.text;
                 }
-                Outward::Answer { .. } => {}
+                Outward::OptionChanged { .. } | Outward::Answer { .. } => {}
             }
         }
     }

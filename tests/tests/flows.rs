@@ -1,5 +1,7 @@
 //! The main flows, on the built binary and over its real pipes.
 
+#![allow(clippy::unwrap_used, reason = "tests")]
+
 use std::path::Path;
 use std::time::{Duration, Instant};
 

@@ -1,5 +1,7 @@
 //! The shape of the project, held by a test: who may depend on whom, what the core does without, how text is kept.
 
+#![allow(clippy::unwrap_used, reason = "tests")]
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

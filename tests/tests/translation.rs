@@ -497,10 +497,7 @@ fn session_rows() -> Vec<Row> {
             changed(SessionChange::Title("t".into())),
             vec![json!({ "sessionUpdate": "session_info_update", "title": "t" })],
         ),
-        only_live(
-            changed(SessionChange::Mode(Mode::Plan)),
-            vec![json!({ "sessionUpdate": "current_mode_update", "currentModeId": "plan" })],
-        ),
+        same(changed(SessionChange::Mode(Mode::Plan)), vec![]),
         same(changed(SessionChange::Model(ModelRef::offline())), vec![]),
         same(changed(SessionChange::Cwd("/w".into())), vec![]),
     ]

@@ -11,7 +11,7 @@ use agent_core::approval::{OptionKind, UserAnswer};
 use agent_core::content::Content;
 use agent_core::id::{SessionId, TurnId};
 use agent_core::outward::CallError;
-use agent_core::runtime::{Runtime, SetOption};
+use agent_core::runtime::Runtime;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -129,9 +129,8 @@ impl Connection {
                 self.inbound.add_call(id, call, Asked::SetMode);
             }
             Call::SetOption { session, option } => {
-                let is_mode = matches!(option, SetOption::Mode(_));
                 let call = self.runtime.set_option(session, option);
-                self.inbound.add_call(id, call, Asked::SetOption { is_mode });
+                self.inbound.add_call(id, call, Asked::SetOption);
             }
         }
     }

@@ -28,23 +28,13 @@ enum Waits {
 /// What a call was asked for by, where that decides how its result is told.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Asked {
-    New {
-        mcp_servers: usize,
-    },
-    Load {
-        session: SessionId,
-        mcp_servers: usize,
-    },
-    Resume {
-        mcp_servers: usize,
-    },
+    New { mcp_servers: usize },
+    Load { session: SessionId, mcp_servers: usize },
+    Resume { mcp_servers: usize },
     List,
     Close,
     SetMode,
-    /// Of the modes' two places, this request's answer tells one only.
-    SetOption {
-        is_mode: bool,
-    },
+    SetOption,
 }
 
 impl Asked {
@@ -52,7 +42,7 @@ impl Asked {
     pub(crate) fn mcp_servers(&self) -> usize {
         match self {
             Self::New { mcp_servers } | Self::Load { mcp_servers, .. } | Self::Resume { mcp_servers } => *mcp_servers,
-            Self::List | Self::Close | Self::SetMode | Self::SetOption { .. } => 0,
+            Self::List | Self::Close | Self::SetMode | Self::SetOption => 0,
         }
     }
 
@@ -60,12 +50,9 @@ impl Asked {
     pub(crate) fn option_field(&self) -> &'static str {
         match self {
             Self::SetMode => "modeId",
-            Self::SetOption { .. }
-            | Self::New { .. }
-            | Self::Load { .. }
-            | Self::Resume { .. }
-            | Self::List
-            | Self::Close => "value",
+            Self::SetOption | Self::New { .. } | Self::Load { .. } | Self::Resume { .. } | Self::List | Self::Close => {
+                "value"
+            }
         }
     }
 }

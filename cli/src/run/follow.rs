@@ -62,7 +62,7 @@ pub(super) fn follow(
 fn of_session(outward: Outward, session: &SessionId) -> Option<Envelope> {
     match outward {
         Outward::Live(envelope) if envelope.session == *session => Some(envelope),
-        Outward::Live(_) | Outward::Replay(_) | Outward::Answer { .. } => None,
+        Outward::Live(_) | Outward::Replay(_) | Outward::OptionChanged { .. } | Outward::Answer { .. } => None,
     }
 }
 

@@ -88,7 +88,10 @@ impl Calls<'_> {
                 Some(Outward::Answer { call: answered, result }) if answered == call => {
                     return result.map(Some).map_err(refused);
                 }
-                Some(Outward::Answer { .. } | Outward::Live(_) | Outward::Replay(_)) | None => {}
+                Some(
+                    Outward::Answer { .. } | Outward::OptionChanged { .. } | Outward::Live(_) | Outward::Replay(_),
+                )
+                | None => {}
             }
         }
     }

@@ -75,7 +75,8 @@ pub fn check_field(client: &mut Client, method: &str, params: &Value, field: &st
     let line = json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params}).to_string();
     let answer = check(client, &line, &Expect::Error(-32602, json!(7)));
     let error = &answer["error"];
-    assert_eq!(error["data"]["field"], field, "{line}: {error}");
+    let shown = line.get(..200).unwrap_or(&line);
+    assert_eq!(error["data"]["field"], field, "{shown}: {error}");
 }
 
 /// A request as a line.

@@ -6,7 +6,7 @@ use talaria_tests::mock::{Mock, Reply};
 use talaria_tests::process::{forget_peak, is_alive, peak, resident, wait, wait_gone, wait_idle};
 use talaria_tests::stage::LIMIT;
 
-use crate::exchange::{Expect, agent, check, check_turn};
+use crate::exchange::{Expect, agent, check, check_field, check_turn};
 
 const MIB: u64 = 1024;
 /// What a flood may cost over the memory before it.
@@ -171,4 +171,35 @@ fn requests_are_answered_once_each_though_their_answers_are_not_read() {
         .filter(|message| ids.contains(&message["id"].as_i64().unwrap_or(-1)));
     assert_eq!(answers.count(), ids.len());
     check_turn(&home, &mut client);
+}
+
+#[test]
+fn ids_and_paths_of_any_length_are_refused_in_short() {
+    let (home, mut client) = agent();
+    let session = client.new_session(&home.workspace());
+    let long = format!("/{}", "SECRET".repeat(8_000_000));
+    let prompt = json!([{"type": "text", "text": "hi"}]);
+    let table = [
+        (
+            "session/prompt",
+            json!({"sessionId": long, "prompt": prompt}),
+            "sessionId",
+        ),
+        ("session/close", json!({"sessionId": long}), "sessionId"),
+        (
+            "session/set_mode",
+            json!({"sessionId": session, "modeId": long}),
+            "modeId",
+        ),
+        ("session/new", json!({"cwd": long}), "cwd"),
+        (
+            "session/new",
+            json!({"cwd": home.workspace(), "additionalDirectories": [long]}),
+            "additionalDirectories[0]",
+        ),
+    ];
+    for (method, params, field) in table {
+        check_field(&mut client, method, &params, field);
+    }
+    assert_eq!(client.prompt(&session, "say pong"), "end_turn");
 }

@@ -3,7 +3,7 @@
 use agent_client_protocol_schema::v1::{
     CloseSessionResponse, Error, PromptResponse, RequestId, SetSessionModeResponse, StopReason,
 };
-use agent_core::event::Envelope;
+use agent_core::event::{Envelope, SessionChange};
 use agent_core::id::{SessionId, TurnId};
 use agent_core::outward::{Answer, CallError, CallId, Outward, Parcel, SessionView};
 
@@ -18,6 +18,7 @@ impl Connection {
         match parcel.take() {
             Some(Outward::Live(envelope)) => self.live(envelope),
             Some(Outward::Replay(envelope)) => self.replay(envelope),
+            Some(Outward::OptionChanged { change, view }) => self.option_changed(&change, &view),
             Some(Outward::Answer { call, result }) => self.answer(call, result),
             None => {}
         }
@@ -100,32 +101,28 @@ impl Connection {
             }
             Answer::Listed(page) => self.respond(id, view::listed(page)),
             Answer::Closed => self.respond(id, CloseSessionResponse::new()),
-            Answer::OptionSet(view) => self.option_set(id, asked, view),
+            Answer::OptionSet(_) if *asked == Asked::SetMode => self.respond(id, SetSessionModeResponse::new()),
+            Answer::OptionSet(view) => self.respond(id, view::option_set(view)),
         }
     }
 
-    /// The mode is shown in two places: the answer tells one of them, the update that follows the other.
-    fn option_set(&mut self, id: &RequestId, asked: &Asked, view: &SessionView) {
-        if *asked == Asked::SetMode {
-            self.respond(id, SetSessionModeResponse::new());
-            self.update(&view.id, view::options_changed(view));
-            return;
+    /// The mode is shown in two places, which are kept in step.
+    fn option_changed(&mut self, change: &SessionChange, view: &SessionView) {
+        match change {
+            SessionChange::Mode(mode) => self.update(&view.id, view::mode_changed(*mode)),
+            SessionChange::Model(_) | SessionChange::Title(_) | SessionChange::Cwd(_) => {}
         }
-        self.respond(id, view::option_set(view));
-        if *asked == (Asked::SetOption { is_mode: true }) {
-            self.update(&view.id, view::mode_changed(view.mode));
-        }
+        self.update(&view.id, view::options_changed(view));
     }
 
-    /// A result whose request was cancelled, or that the core gives of itself.
+    /// A result whose request was cancelled.
     fn unheard(&mut self, answer: Answer) {
         match answer {
             // Nobody knows this session's id, so that nobody could close it.
             Answer::Created(view) => {
                 self.runtime.close(view.id);
             }
-            Answer::OptionSet(view) => self.update(&view.id, view::options_changed(&view)),
-            Answer::Opened(_) | Answer::Listed(_) | Answer::Closed => {}
+            Answer::OptionSet(_) | Answer::Opened(_) | Answer::Listed(_) | Answer::Closed => {}
         }
     }
 

@@ -183,9 +183,8 @@ fn note(title: &str, detail: Option<&str>) -> SessionUpdate {
 fn changed(change: SessionChange) -> Vec<Effect> {
     match change {
         SessionChange::Title(title) => update(titled(title)),
-        SessionChange::Mode(mode) => update(view::mode_changed(mode)),
-        // The options that name the model come with the answer of the core; the folder has no update.
-        SessionChange::Model(_) | SessionChange::Cwd(_) => Vec::new(),
+        // Options are shown by what the core says of the whole session; the folder has no update.
+        SessionChange::Mode(_) | SessionChange::Model(_) | SessionChange::Cwd(_) => Vec::new(),
     }
 }
 

@@ -1,0 +1,8 @@
+//! What goes wrong on bad days, on the built binary: configuration, model service, disk, other processes.
+
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod configuration;
+mod disk;
+mod processes;
+mod service;

@@ -1,0 +1,115 @@
+//! Processes that are killed, and several of them on one home: nothing that was answered is lost or mixed up.
+
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
+use std::thread;
+use std::time::Duration;
+
+use rusqlite::Connection;
+use serde_json::{Value, json};
+use talaria_tests::client::{Client, Home};
+use talaria_tests::start::{asked, load};
+
+/// A number below `end`, another one at each call.
+fn random(end: u64) -> u64 {
+    RandomState::new().build_hasher().finish() % end
+}
+
+/// Whether the prompt is answered before nothing has come for this long.
+fn is_answered(client: &mut Client, prompt: i64, silence: Duration) -> bool {
+    let come = client.rest(silence);
+    come.iter()
+        .any(|message| message["id"] == prompt && message.get("method").is_none())
+}
+
+fn check_integrity(home: &Home) {
+    let connection = Connection::open(home.state().join("state.db")).unwrap();
+    let answer: String = connection
+        .query_row("PRAGMA integrity_check", [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(answer, "ok");
+}
+
+#[test]
+fn what_was_answered_survives_a_kill_at_any_moment() {
+    let home = Home::new();
+    let (mut client, session) = Client::with_session(&home);
+    assert_eq!(client.prompt(&session, "say word-0."), "end_turn");
+    client.kill();
+    let mut answered = vec![0];
+    for round in 1..=30 {
+        let mut client = Client::initialized(&home, json!({}));
+        let from = load(&mut client, &session, &home.workspace()).unwrap();
+        let (prompts, said) = (asked(&client, from), client.said(from));
+        for old in &answered {
+            let prompt = format!("say word-{old}.");
+            assert_eq!(prompts.iter().filter(|one| **one == prompt).count(), 1, "{prompts:?}");
+            assert!(said.contains(&format!("word-{old}.")), "round {round}: {said}");
+        }
+        let prompt = client.begin_prompt(&session, &format!("say word-{round}."));
+        let moment = random(30_000);
+        if is_answered(&mut client, prompt, Duration::from_micros(moment)) {
+            answered.push(round);
+        }
+        client.kill();
+    }
+    check_integrity(&home);
+}
+
+/// Works on 20 turns in a session of its own; its id comes back.
+fn work(home: &Home, name: &str) -> String {
+    let (mut client, session) = Client::with_session(home);
+    for turn in 0..20 {
+        assert_eq!(client.prompt(&session, &format!("say {name}-{turn}.")), "end_turn");
+    }
+    let log = Value::from(client.log.clone()).to_string();
+    assert!(!log.contains("locked") && !log.contains("ot saved"), "{log}");
+    assert!(client.close().success());
+    session
+}
+
+#[test]
+fn two_processes_work_at_once_on_one_home() {
+    let home = Home::new();
+    let home = &home;
+    let sessions = thread::scope(|scope| {
+        let workers = ["one", "two"].map(|name| scope.spawn(move || (name, work(home, name))));
+        workers.map(|worker| worker.join().unwrap())
+    });
+    let mut client = Client::initialized(home, json!({}));
+    let page = client.request("session/list", json!({})).unwrap();
+    assert_eq!(page["sessions"].as_array().unwrap().len(), 2, "{page}");
+    for (name, session) in sessions {
+        let from = load(&mut client, &session, &home.workspace()).unwrap();
+        let expect: Vec<String> = (0..20).map(|turn| format!("say {name}-{turn}.")).collect();
+        assert_eq!(asked(&client, from), expect);
+        let said = client.said(from);
+        let all = (0..20).all(|turn| said.contains(&format!("{name}-{turn}.")));
+        assert!(all, "{said}");
+    }
+    check_integrity(home);
+}
+
+#[test]
+fn a_session_that_another_process_works_in_can_be_read_and_not_prompted() {
+    let home = Home::new();
+    let (mut first, session) = Client::with_session(&home);
+    assert_eq!(first.prompt(&session, "say one"), "end_turn");
+    let mut second = Client::initialized(&home, json!({}));
+    let from = load(&mut second, &session, &home.workspace()).unwrap();
+    assert_eq!(asked(&second, from), ["say one"]);
+    let prompt = second.begin_prompt(&session, "say two");
+    let error = second.response(prompt).unwrap_err();
+    let message = error["message"].as_str().unwrap();
+    assert!(message.contains(&format!("process {}", first.pid())), "{message}");
+    assert_eq!(first.prompt(&session, "say three"), "end_turn");
+
+    let pid = first.pid();
+    first.kill();
+    let from = load(&mut second, &session, &home.workspace()).unwrap();
+    assert_eq!(asked(&second, from), ["say one", "say three"]);
+    assert_eq!(second.prompt(&session, "say four"), "end_turn", "process {pid} is dead");
+    let mut third = Client::initialized(&home, json!({}));
+    let from = load(&mut third, &session, &home.workspace()).unwrap();
+    assert_eq!(asked(&third, from), ["say one", "say three", "say four"]);
+}
