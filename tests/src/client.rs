@@ -202,6 +202,12 @@ impl Client {
         self.send_raw(format!("{message}\n").as_bytes());
     }
 
+    /// Sends a message to an agent that may have ended; says whether it took it.
+    pub fn try_send(&mut self, message: &Value) -> bool {
+        let stdin = self.stdin.as_mut().expect("stdin is open");
+        stdin.write_all(format!("{message}\n").as_bytes()).is_ok()
+    }
+
     /// Sends a notification.
     pub fn notify(&mut self, method: &str, params: Value) {
         self.send(&json!({"jsonrpc": "2.0", "method": method, "params": params}));

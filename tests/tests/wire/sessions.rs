@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use talaria_tests::client::{Client, Home};
 
-use crate::exchange::check_field;
+use crate::exchange::{check_field, exchange};
 
 fn position(client: &Client, is_meant: impl Fn(&Value) -> bool) -> usize {
     client.log.iter().position(is_meant).expect("the message is in the log")
@@ -83,6 +83,14 @@ fn two_loads_of_one_session_at_once_are_both_answered() {
     assert_eq!(client.said(from).matches("pong").count(), 1);
 }
 
+/// The last update of a kind among all that came up to now, before or after a response.
+fn last_update(client: &mut Client, kind: &str) -> Value {
+    exchange(client, b"");
+    let updates = client.updates(0);
+    let last = updates.iter().rfind(|update| update["sessionUpdate"] == kind);
+    (*last.expect("an update of this kind came")).clone()
+}
+
 fn option<'a>(options: &'a Value, id: &str) -> &'a Value {
     let options = options.as_array().unwrap();
     options
@@ -134,10 +142,10 @@ fn setting_an_option_answers_the_whole_list_and_keeps_modes_in_step() {
     let answer = set(&mut client, "mode", "plan").unwrap();
     assert_eq!(option(&answer["configOptions"], "mode")["currentValue"], "plan");
     assert!(option(&answer["configOptions"], "model")["currentValue"].is_string());
-    assert_eq!(client.wait_for_update("current_mode_update")["currentModeId"], "plan");
+    assert_eq!(last_update(&mut client, "current_mode_update")["currentModeId"], "plan");
     let params = json!({"sessionId": session, "modeId": "accept_edits"});
     assert_eq!(client.request("session/set_mode", params).unwrap(), json!({}));
-    let update = client.wait_for_update("config_option_update");
+    let update = last_update(&mut client, "config_option_update");
     assert_eq!(option(&update["configOptions"], "mode")["currentValue"], "accept_edits");
     for (id, value, field) in [
         ("mode", "none", "value"),
