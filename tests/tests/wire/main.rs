@@ -2,6 +2,9 @@
 //!
 //! What a turn does is not here: `flows` has it.
 
+#![allow(clippy::unwrap_used, reason = "tests")]
+#![allow(clippy::print_stdout, reason = "a failed walk shows the seed that repeats it")]
+
 mod ending;
 mod entry;
 mod exchange;
