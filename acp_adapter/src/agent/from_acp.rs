@@ -1,12 +1,13 @@
 //! From the protocol's words to the core's: prompts and folders.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use agent_client_protocol_schema::v1::{ContentBlock, EmbeddedResourceResource, Error};
 use agent_core::content::{Blob, Content};
 use agent_core::runtime::Folders;
 
 use super::fault;
+use super::params::LONGEST_NAME;
 
 /// A prompt, piece by piece and in its order.
 pub(crate) fn prompt(blocks: Vec<ContentBlock>) -> Result<Vec<Content>, Error> {
@@ -69,14 +70,22 @@ fn unserved(index: usize, problem: &str) -> Error {
 
 /// The folders of a session; the protocol wants absolute ones. Whether they exist is the core's question.
 pub(crate) fn folders(cwd: PathBuf, extra_roots: Vec<PathBuf>) -> Result<Folders, Error> {
-    if !cwd.is_absolute() {
-        return Err(fault::invalid_field("cwd", "expected an absolute path"));
-    }
-    if let Some(index) = extra_roots.iter().position(|root| !root.is_absolute()) {
-        let field = format!("additionalDirectories[{index}]");
-        return Err(fault::invalid_field(&field, "expected an absolute path"));
+    folder("cwd", &cwd)?;
+    for (index, root) in extra_roots.iter().enumerate() {
+        folder(&format!("additionalDirectories[{index}]"), root)?;
     }
     Ok(Folders { cwd, extra_roots })
+}
+
+/// What can be said of a folder without looking at it.
+fn folder(field: &str, path: &Path) -> Result<(), Error> {
+    if !path.is_absolute() {
+        return Err(fault::invalid_field(field, "expected an absolute path"));
+    }
+    if path.as_os_str().len() > LONGEST_NAME {
+        return Err(fault::invalid_field(field, "is too long"));
+    }
+    Ok(())
 }
 
 #[cfg(test)]
