@@ -95,7 +95,7 @@ impl Store {
     }
 
     /// Stores events together, and waits for it, but not for long. What can't be stored now waits in memory, in
-    /// order, and reads see it. Events that are live only are left out.
+    /// order, and reads see it; what can never be stored is lost. Events that are live only are left out.
     pub fn append(&self, session: &SessionId, mut envelopes: Vec<Envelope>, durability: Durability) -> Kept {
         envelopes.retain(|envelope| !envelope.event.is_live_only());
         if envelopes.is_empty() {
@@ -105,13 +105,19 @@ impl Store {
         match Append::new(session.clone(), envelopes, durability, created) {
             Ok(append) => match self.database.write(Work::Append(append)) {
                 Ok(Outcome::Written) => Kept::Stored,
-                Ok(Outcome::Held(held)) => Kept::Waiting(held.to_string()),
-                Ok(Outcome::Refused(reason)) | Err(reason) => Kept::Waiting(reason),
+                Ok(Outcome::Held(held)) => Kept::Lost(format!("Not saved: {held}.")),
+                Ok(Outcome::Refused(reason)) => Kept::Lost(reason),
+                Err(reason) => Kept::Waiting(reason),
             },
-            Err(error) => Kept::Waiting(format!(
+            Err(error) => Kept::Lost(format!(
                 "Not saved: an event of session {session} has no JSON form ({error})."
             )),
         }
+    }
+
+    /// Whether rows of a session wait to be stored.
+    pub fn is_behind(&self, session: &SessionId) -> bool {
+        !self.database.queue.appends(Some(session)).is_empty()
     }
 
     /// Begins a message that will be the row `seq`; `event` is its text or thought, empty.
