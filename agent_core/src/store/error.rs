@@ -59,6 +59,14 @@ pub enum StoreError {
         /// The lock file.
         path: PathBuf,
     },
+    /// Another process holds the database for too long.
+    #[error("another process holds the session database {}: see whether one hangs, then try again", path.display())]
+    Busy {
+        /// The database.
+        path: PathBuf,
+        /// Why.
+        source: rusqlite::Error,
+    },
     /// SQLite can't open the database or prepare it.
     #[error("can't open the session database {}: if it is damaged, move it away with its -wal and -shm files while \
              no agent runs", path.display())]

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Instant;
 
 use agent_core::id::SessionId;
-use agent_core::store::{Durability, Kept, Store};
+use agent_core::store::{Durability, Kept, Store, StoreError};
 use rusqlite::Connection;
 
 use crate::{agent, all, at, create, say, user, wait_until};
@@ -107,6 +107,39 @@ fn what_another_writer_holds_up_waits_and_is_read_at_once() {
 
 fn check_again(folder: &Path, session: &SessionId, rows: usize) {
     assert_eq!(all(&Store::open(folder).unwrap(), session).len(), rows);
+}
+
+#[test]
+fn a_store_opens_while_another_process_writes() {
+    let folder = tempfile::tempdir().unwrap();
+    let session = {
+        let store = Store::open(folder.path()).unwrap();
+        let session = create(&store, "a");
+        say(&store, &session, 1, "hello");
+        session
+    };
+    let outside = Connection::open(folder.path().join("state.db")).unwrap();
+    outside.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    assert_eq!(all(&store, &session).len(), 1);
+    outside.execute_batch("COMMIT").unwrap();
+}
+
+#[test]
+fn a_store_that_another_process_holds_is_busy_and_not_damaged() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = folder.path().join("state.db");
+    let outside = Connection::open(&database).unwrap();
+    // Not laid out yet, so that whoever opens it has to write.
+    outside
+        .execute_batch("PRAGMA journal_mode = WAL; BEGIN IMMEDIATE")
+        .unwrap();
+    let error = Store::open(folder.path()).err().unwrap();
+    let text = error.to_string();
+    assert!(matches!(error, StoreError::Busy { .. }), "{text}");
+    assert!(text.contains("another process") && text.contains("try again"), "{text}");
+    outside.execute_batch("COMMIT").unwrap();
+    drop(Store::open(folder.path()).unwrap());
 }
 
 #[test]
