@@ -105,9 +105,6 @@ pub enum StoreError {
         /// Why.
         source: rusqlite::Error,
     },
-    /// What was to be written has to wait, or was refused; the text is a sentence.
-    #[error("{0}")]
-    NotWritten(String),
 }
 
 /// Why there is no page of sessions.
