@@ -102,11 +102,16 @@ impl Store {
         if envelopes.is_empty() {
             return Kept::Stored;
         }
+        let kept = self.write_rows(session, envelopes, durability);
+        self.database.queue.take_loss(session).map_or(kept, Kept::Lost)
+    }
+
+    fn write_rows(&self, session: &SessionId, envelopes: Vec<Envelope>, durability: Durability) -> Kept {
         let created = self.database.queue.created(session);
         match Append::new(session.clone(), envelopes, durability, created) {
             Ok(append) => match self.database.write(Work::Append(append)) {
                 Ok(Outcome::Written) => Kept::Stored,
-                Ok(Outcome::Held(held)) => Kept::Lost(format!("Not saved: {held}.")),
+                Ok(Outcome::Held(held)) => Kept::Lost(held.not_saved()),
                 Ok(Outcome::Refused(reason)) => Kept::Lost(reason),
                 Err(reason) => Kept::Waiting(reason),
             },
@@ -251,7 +256,8 @@ impl Store {
         Ok(filter.page(sessions, limit))
     }
 
-    /// Makes this process the one that writes to a session.
+    /// Makes this process the one that writes to a session. What a process that died left of its messages gets its
+    /// rows in the same moment, with exactly the text that was stored.
     ///
     /// # Errors
     /// When another process that lives does.

@@ -125,3 +125,10 @@ pub struct Held {
     /// That process.
     pub pid: u32,
 }
+
+impl Held {
+    /// What that means for what was to be stored.
+    pub(super) fn not_saved(self) -> String {
+        format!("Not saved: {self}.")
+    }
+}

@@ -60,6 +60,6 @@ pub enum Kept {
     Stored,
     /// It can't be committed now and waits in memory, in order, until it can; the reason is a sentence for the user.
     Waiting(String),
-    /// It is nowhere and will never be stored; the reason is a sentence for the user.
+    /// It, or what waited before it, is nowhere and will never be stored; the reason is a sentence for the user.
     Lost(String),
 }

@@ -191,6 +191,31 @@ fn what_has_no_room_to_wait_is_lost_and_said_to_be() {
     assert_eq!(seqs(), kept);
 }
 
+#[test]
+fn what_waited_and_was_refused_is_told_with_the_next_row() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    let session = create(&store, "a");
+    say(&store, &session, 1, "before");
+    let outside = Connection::open(folder.path().join("state.db")).unwrap();
+    outside.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let waiting = store.append(&session, vec![at(&session, 2, user("late"))], Durability::Disk);
+    assert!(matches!(waiting, Kept::Waiting(_)), "{waiting:?}");
+    outside
+        .execute_batch(
+            "INSERT INTO events (session_id, seq, at_ms, kind, body) VALUES ('a', 2, 0, 'notice', '{}'); COMMIT",
+        )
+        .unwrap();
+    wait_until("it is refused", || !store.is_behind(&session));
+    let kept = store.append(&session, vec![at(&session, 3, user("next"))], Durability::Disk);
+    assert!(
+        matches!(&kept, Kept::Lost(reason) if reason.contains("row 2")),
+        "{kept:?}"
+    );
+    say(&store, &session, 4, "told once, and the next row was stored");
+    assert_eq!(all(&store, &session).len(), 3);
+}
+
 /// A small disk of its own, if this user may mount one.
 struct SmallDisk(tempfile::TempDir);
 
