@@ -48,7 +48,7 @@ pub(crate) fn open(engine: &Engine, id: &SessionId, folders: Option<Folders>) ->
         }
         engine.forget(&session);
     }
-    make_whole(engine, id)?;
+    engine.store.recover(id)?;
     let record = engine.store.session(id)?;
     let record = record.ok_or_else(|| CallError::UnknownSession(id.clone()))?;
     let stored = Folders {
@@ -70,16 +70,6 @@ fn is_behind(engine: &Engine, session: &Session) -> bool {
     // Read before the line is asked, since rows of this process are numbered before they are stored.
     let record = engine.store.session(&session.id).ok().flatten();
     session.running().is_none() && record.is_some_and(|record| record.last_seq > session.line.last_seq())
-}
-
-/// Gives a message that a dead process left open its row. One that a living process speaks is left alone.
-fn make_whole(engine: &Engine, id: &SessionId) -> Result<(), CallError> {
-    if engine.store.claim(id).is_ok() {
-        let recovered = engine.store.recover(id);
-        engine.store.release(id);
-        recovered?;
-    }
-    Ok(())
 }
 
 fn restore(

@@ -8,6 +8,7 @@ mod blob;
 mod database;
 mod error;
 mod grant;
+mod holding;
 mod lease;
 mod list;
 mod location;
@@ -118,23 +119,34 @@ impl Store {
     }
 
     /// Stores events together, and waits for it, but not for long. What can't be stored now waits in memory, in
-    /// order, and reads see it. Events that are live only are left out.
+    /// order, and reads see it; what can never be stored is lost. Events that are live only are left out.
     pub fn append(&self, session: &SessionId, mut envelopes: Vec<Envelope>, durability: Durability) -> Kept {
         envelopes.retain(|envelope| !envelope.event.is_live_only());
         if envelopes.is_empty() {
             return Kept::Stored;
         }
+        let kept = self.write_rows(session, envelopes, durability);
+        self.database().queue.take_loss(session).map_or(kept, Kept::Lost)
+    }
+
+    fn write_rows(&self, session: &SessionId, envelopes: Vec<Envelope>, durability: Durability) -> Kept {
         let created = self.database().queue.created(session);
         match Append::new(session.clone(), envelopes, durability, created) {
             Ok(append) => match self.database().write(Work::Append(append)) {
                 Ok(Outcome::Written) => Kept::Stored,
-                Ok(Outcome::Held(held)) => Kept::Waiting(held.to_string()),
-                Ok(Outcome::Refused(reason)) | Err(reason) => Kept::Waiting(reason),
+                Ok(Outcome::Held(held)) => Kept::Lost(held.not_saved()),
+                Ok(Outcome::Refused(reason)) => Kept::Lost(reason),
+                Err(reason) => Kept::Waiting(reason),
             },
-            Err(error) => Kept::Waiting(format!(
+            Err(error) => Kept::Lost(format!(
                 "Not saved: an event of session {session} has no JSON form ({error})."
             )),
         }
+    }
+
+    /// Whether rows of a session wait to be stored.
+    pub fn is_behind(&self, session: &SessionId) -> bool {
+        !self.database().queue.appends(Some(session)).is_empty()
     }
 
     /// Begins a message that will be the row `seq`; `event` is its text or thought, empty.
@@ -267,7 +279,8 @@ impl Store {
         Ok(filter.page(sessions, limit))
     }
 
-    /// Makes this process the one that writes to a session.
+    /// Makes this process the one that writes to a session. What a process that died left of its messages gets its
+    /// rows in the same moment, with exactly the text that was stored.
     ///
     /// # Errors
     /// When another process that lives does.
@@ -305,17 +318,19 @@ impl Store {
         self.database().write_or_warn(Work::Release(id.clone()));
     }
 
-    /// Makes rows of the messages that a process which died left unfinished, with exactly the text that was stored.
-    /// For the session's writer, after [`Store::claim`].
+    /// Makes rows of the messages that a process which died left unfinished, for who reads a session without writing
+    /// to it. While a process that lives is its writer, this one or another, nothing is left over. What can't be
+    /// written now is written later.
     ///
     /// # Errors
-    /// When that can't be written.
+    /// When the database can't be read.
     pub fn recover(&self, id: &SessionId) -> Result<(), StoreError> {
-        match self.database().write(Work::Recover(id.clone())) {
-            Ok(Outcome::Written) => Ok(()),
-            Ok(Outcome::Held(held)) => Err(StoreError::NotWritten(held.to_string())),
-            Ok(Outcome::Refused(reason)) | Err(reason) => Err(StoreError::NotWritten(reason)),
+        let what = format!("what was left of the messages of session {id}");
+        let read = |connection: &Connection| message::has_pieces(connection, id);
+        if self.database().read(what, read)? {
+            self.database().write_or_warn(Work::Recover(id.clone()));
         }
+        Ok(())
     }
 
     /// Stores a standing permission, if it is one that outlives its session.
@@ -340,7 +355,8 @@ impl Store {
             })
     }
 
-    /// Writes what waits, for a bounded time, and ends the writer. What is appended later stays in memory.
+    /// Writes what waits, for a bounded time, lets this process's sessions go, and ends the writer. What is appended
+    /// later is lost.
     pub fn close(&self) {
         // One that was never used is not opened for this.
         if let Some(opened) = LazyLock::get(&self.0) {
