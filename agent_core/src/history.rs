@@ -71,6 +71,10 @@ impl History {
         if envelope.turn.is_some_and(|turn| self.commands.contains(&turn)) {
             return;
         }
+        // The rest of a turn whose prompt is hidden, such as the answer to `/clear`.
+        if self.closed && !matches!(envelope.event, Event::UserMessage { .. }) {
+            return;
+        }
         match &envelope.event {
             Event::UserMessage { command: true, .. } => self.commands.extend(envelope.turn),
             Event::UserMessage { content, context, .. } => self.begin_turn(content, context),
@@ -81,8 +85,6 @@ impl History {
             Event::ToolFinished { id, outcome } => {
                 self.draft.results.insert(id.clone(), outcome.clone());
             }
-            // The end of a turn whose prompt is hidden.
-            Event::TurnFinished { .. } | Event::TurnFailed { .. } if self.closed => {}
             Event::TurnFinished { stop, .. } => self.end_turn(closing(*stop)),
             Event::TurnFailed { failure } => self.fail_turn(failure),
             Event::ToolPlanned { .. }
