@@ -32,13 +32,31 @@ fn memory(table: &mut Table, home: &Home) {
     thread::sleep(SILENCE);
     let spent = system::ticks(pid).unwrap_or(ticks) - ticks;
     let mb = one as f64 / 1024.0;
-    table.goal("memory (PSS) after `session/new`", format!("{mb:.1} MB"), "", "< 12 MB", mb < 12.0);
+    table.goal(
+        "memory (PSS) after `session/new`",
+        format!("{mb:.1} MB"),
+        "",
+        "< 12 MB",
+        mb < 12.0,
+    );
     table.figure("threads", system::threads(pid).unwrap_or(0), "");
-    table.goal("processor while idle for 2 s", format!("{spent} ticks"), "", "0 ticks", spent == 0);
+    table.goal(
+        "processor while idle for 2 s",
+        format!("{spent} ticks"),
+        "",
+        "0 ticks",
+        spent == 0,
+    );
 
     (0..SESSIONS).for_each(|_| drop(pipe.new_session(&home.workspace())));
     let each = memory().unwrap_or(one).saturating_sub(one) as f64 / SESSIONS as f64;
-    table.goal("memory of each further idle session", format!("{each:.1} KB"), "", "< 50 KB", each < 50.0);
+    table.goal(
+        "memory of each further idle session",
+        format!("{each:.1} KB"),
+        "",
+        "< 50 KB",
+        each < 50.0,
+    );
 }
 
 fn end(table: &mut Table, home: &Home) {

@@ -81,7 +81,13 @@ fn speed(table: &mut Table) {
     );
     let longest = turns.iter().map(|turn| turn.longest).max().unwrap_or(0);
     let updates = turns.iter().map(|turn| turn.updates).max().unwrap_or(0);
-    table.goal("longest update", format!("{longest} bytes"), "", "<= 4096", longest <= 4096);
+    table.goal(
+        "longest update",
+        format!("{longest} bytes"),
+        "",
+        "<= 4096",
+        longest <= 4096,
+    );
     table.figure("updates for them, at most", updates, "");
 }
 
@@ -180,10 +186,7 @@ impl Provider for Stamped {
 }
 
 fn slow(table: &mut Table) {
-    let delta = [
-        ScriptStep::text(DELTA),
-        ScriptStep::Delay(Duration::from_millis(5)),
-    ];
+    let delta = [ScriptStep::text(DELTA), ScriptStep::Delay(Duration::from_millis(5))];
     let reply = ScriptReply::new(vec![delta; SLOW_DELTAS].concat());
     let disk = tempfile::tempdir().expect("a temporary folder can be made");
     let store = Store::open(disk.path()).expect("a store can be made");
@@ -213,7 +216,13 @@ fn over_pipe(table: &mut Table) {
     let times = Times::of(std::iter::once(first).chain(rest).collect());
     let rate = DELTAS as f64 / times.best().as_secs_f64();
     let rate_text = format!("{rate:.0}/s (median {})", time(times.median()));
-    table.goal("the binary, over its pipe", rate_text, "", ">= 250,000/s", rate >= 250_000.0);
+    table.goal(
+        "the binary, over its pipe",
+        rate_text,
+        "",
+        ">= 250,000/s",
+        rate >= 250_000.0,
+    );
     if let (Some(before), Some(after)) = (before, after) {
         let grown = (after - before) as f64 / 1024.0;
         let text = (DELTAS * DELTA.len()) as f64 / 1e6;

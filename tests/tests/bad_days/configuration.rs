@@ -90,7 +90,10 @@ fn a_folder_that_goes_away_is_a_failed_call() {
     std::fs::remove_dir(&folder).unwrap();
     let from = client.log.len();
     assert_eq!(client.prompt(&session, "run echo hello"), "end_turn");
-    let failed = client.updates(from).into_iter().any(|update| update["status"] == "failed");
+    let failed = client
+        .updates(from)
+        .into_iter()
+        .any(|update| update["status"] == "failed");
     assert!(failed, "{:#?}", client.updates(from));
     std::fs::create_dir(&folder).unwrap();
     assert_eq!(client.prompt(&session, "run echo hello"), "end_turn");

@@ -60,7 +60,11 @@ fn a_home_below_a_file_is_told() {
 fn a_folder_in_the_place_of_the_store_is_told() {
     let home = Home::with_config("");
     fs::create_dir(home.state().join("state.db")).unwrap();
-    let mut client = check_memory(&home, Client::initialized(&home, json!({})), &["state.db is not a regular file"]);
+    let mut client = check_memory(
+        &home,
+        Client::initialized(&home, json!({})),
+        &["state.db is not a regular file"],
+    );
     let session = client.new_session(&home.workspace());
     client.prompt(&session, "say lost");
     client.kill();
@@ -82,7 +86,11 @@ fn a_home_that_can_only_be_read_is_told() {
     };
     let mut client = check_memory(&home, initialized(command), &["othing is saved"]);
     let new = client.request("session/new", json!({"cwd": home.workspace(), "mcpServers": []}));
-    assert_eq!(new.unwrap()["modes"]["currentModeId"], "plan", "the configuration is read all the same");
+    assert_eq!(
+        new.unwrap()["modes"]["currentModeId"],
+        "plan",
+        "the configuration is read all the same"
+    );
 }
 
 #[test]
@@ -132,7 +140,9 @@ fn a_store_of_a_newer_version_is_told_and_left_alone() {
 
 #[test]
 fn a_damaged_store_is_told_and_left_alone() {
-    let noise: Vec<u8> = (0..4096u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    let noise: Vec<u8> = (0..4096u32)
+        .map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8)
+        .collect();
     for offset in [4096, 8192, 16384] {
         let noise = noise.clone();
         let spoil = move |path: &Path| {
@@ -176,7 +186,9 @@ fn a_store_that_another_program_holds_delays_nothing_and_loses_nothing() {
     assert_eq!(times_told(&client, from, "Not saved yet"), 1, "{}", client.said(from));
 
     other.execute_batch("ROLLBACK").unwrap();
-    wait_until("the store has all four prompts", || stored_prompts(&path, &session) == 4);
+    wait_until("the store has all four prompts", || {
+        stored_prompts(&path, &session) == 4
+    });
     client.kill();
     let mut client = Client::initialized(&home, json!({}));
     let from = load(&mut client, &session, &home.workspace()).unwrap();

@@ -27,10 +27,17 @@ fn check(failing: &Reply, class: &str, status: Option<u16>, says: &str) {
     let error = client.response(prompt).unwrap_err();
     let message = error["message"].as_str().unwrap().to_owned();
     let code = if class == "auth" { -32000 } else { -32603 };
-    assert_eq!((&error["code"], &error["data"]["class"]), (&json!(code), &json!(class)), "{error}");
+    assert_eq!(
+        (&error["code"], &error["data"]["class"]),
+        (&json!(code), &json!(class)),
+        "{error}"
+    );
     assert_eq!(error["data"]["provider"], "mock", "{error}");
     assert_eq!(error["data"]["status"], json!(status), "{error}");
-    assert!(message.starts_with("mock (127.0.0.1:") && message.contains(says), "{message}");
+    assert!(
+        message.starts_with("mock (127.0.0.1:") && message.contains(says),
+        "{message}"
+    );
     let from = client.log.len();
     assert_eq!(client.prompt(&session, "go on"), "end_turn");
     assert_eq!(client.said(from), "works again");
@@ -60,7 +67,10 @@ fn each_failure_has_its_class_and_is_over_with_the_next_prompt() {
     );
     check(&refusal("500 Internal Server Error", ""), "server", Some(500), "500");
     check(
-        &refusal("502 Bad Gateway\ncontent-type: text/html", "<html><h1>Bad Gateway</h1></html>"),
+        &refusal(
+            "502 Bad Gateway\ncontent-type: text/html",
+            "<html><h1>Bad Gateway</h1></html>",
+        ),
         "server",
         Some(502),
         "502 Bad Gateway; ",
@@ -80,7 +90,12 @@ fn each_failure_has_its_class_and_is_over_with_the_next_prompt() {
         None,
         "a web page",
     );
-    check(&Reply::sse("data: {\"choices\": [{\"delta\": {\"content\": \"\"}}]}\n\n"), "network", None, "ended early");
+    check(
+        &Reply::sse("data: {\"choices\": [{\"delta\": {\"content\": \"\"}}]}\n\n"),
+        "network",
+        None,
+        "ended early",
+    );
 }
 
 #[test]
@@ -116,7 +131,10 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 #[test]
 fn a_wrong_key_is_shown_nowhere_though_the_service_echoes_it() {
     let said = json!({"error": {"message": format!("Incorrect API key provided: {KEY}."), "type": "auth"}});
-    let wrong = Reply::answer("HTTP/1.1 401 Unauthorized\ncontent-type: application/json", said.to_string());
+    let wrong = Reply::answer(
+        "HTTP/1.1 401 Unauthorized\ncontent-type: application/json",
+        said.to_string(),
+    );
     let mock = Mock::answering(move |_| wrong.clone());
     let home = Home::with_config(&config_of(&mock, "api_key_env = \"MOCK_API_KEY\"\n"));
     std::fs::write(home.state().join(".env"), format!("MOCK_API_KEY={KEY}\n")).unwrap();
@@ -126,9 +144,22 @@ fn a_wrong_key_is_shown_nowhere_though_the_service_echoes_it() {
     let session = client.new_session(&home.workspace());
     let prompt = client.begin_prompt(&session, "hello");
     let error = client.response(prompt).unwrap_err();
-    assert_eq!((&error["code"], &error["data"]["class"]), (&json!(-32000), &json!("auth")), "{error}");
-    assert!(error["message"].as_str().unwrap().contains("check the key in MOCK_API_KEY"), "{error}");
-    assert_eq!(mock.requests()[0].header("authorization"), Some(format!("Bearer {KEY}").as_str()));
+    assert_eq!(
+        (&error["code"], &error["data"]["class"]),
+        (&json!(-32000), &json!("auth")),
+        "{error}"
+    );
+    assert!(
+        error["message"]
+            .as_str()
+            .unwrap()
+            .contains("check the key in MOCK_API_KEY"),
+        "{error}"
+    );
+    assert_eq!(
+        mock.requests()[0].header("authorization"),
+        Some(format!("Bearer {KEY}").as_str())
+    );
 
     let stdout = Value::from(client.log.clone()).to_string();
     assert!(client.close().success());

@@ -23,7 +23,10 @@ fn again(home: &Home, session: &str) -> Client {
 
 #[test]
 fn the_model_is_shown_and_switched_for_good() {
-    let (one, two) = (Mock::answering(|_| Reply::text("one")), Mock::answering(|_| Reply::text("two")));
+    let (one, two) = (
+        Mock::answering(|_| Reply::text("one")),
+        Mock::answering(|_| Reply::text("two")),
+    );
     let home = Home::with_config(&two_providers(&one.base_url(), &two.base_url()));
     let (mut client, session) = Client::with_session(&home);
     assert!(told(&mut client, &session, "/model").contains("`one/a` (now)"));
@@ -32,7 +35,10 @@ fn the_model_is_shown_and_switched_for_good() {
     assert_eq!(told(&mut client, &session, "hi"), "two");
     for unknown in ["nobody/x", "nothing", "both"] {
         let answer = told(&mut client, &session, &format!("/model {unknown}"));
-        assert!(answer.contains(unknown) && !answer.contains("(now)"), "{unknown}: {answer}");
+        assert!(
+            answer.contains(unknown) && !answer.contains("(now)"),
+            "{unknown}: {answer}"
+        );
     }
     client.kill();
     let mut client = again(&home, &session);
@@ -62,9 +68,15 @@ fn the_tools_are_those_that_the_model_gets() {
     let tools = told(&mut client, &session, "/tools");
     told(&mut client, &session, "hi");
     let offered = mock.requests()[0].body["tools"].as_array().unwrap().clone();
-    let names: Vec<&str> = offered.iter().map(|tool| tool["function"]["name"].as_str().unwrap()).collect();
+    let names: Vec<&str> = offered
+        .iter()
+        .map(|tool| tool["function"]["name"].as_str().unwrap())
+        .collect();
     assert_eq!(tools.lines().count(), names.len(), "{tools}");
-    assert!(names.iter().all(|name| tools.contains(&format!("- `{name}`: "))), "{tools}");
+    assert!(
+        names.iter().all(|name| tools.contains(&format!("- `{name}`: "))),
+        "{tools}"
+    );
     assert!(names.contains(&"read_file") && !names.contains(&"patch"), "{names:?}");
 }
 
@@ -97,7 +109,10 @@ fn a_cleared_conversation_is_gone_for_model_and_load() {
     client.prompt(&session, "second");
     let check = |number: usize, expect: &[&str]| {
         let sent = conversation(&mock.requests()[number]);
-        let users = sent.iter().filter(|(role, _)| role == "user").map(|(_, text)| text.clone());
+        let users = sent
+            .iter()
+            .filter(|(role, _)| role == "user")
+            .map(|(_, text)| text.clone());
         assert_eq!(users.collect::<Vec<_>>(), expect);
     };
     check(1, &["second"]);
@@ -105,7 +120,10 @@ fn a_cleared_conversation_is_gone_for_model_and_load() {
     let mut client = Client::initialized(&home, json!({}));
     let from = load(&mut client, &session, &home.workspace()).unwrap();
     let shown = asked(&client, from);
-    assert!(!shown.contains(&"first".to_owned()) && shown.contains(&"second".to_owned()), "{shown:?}");
+    assert!(
+        !shown.contains(&"first".to_owned()) && shown.contains(&"second".to_owned()),
+        "{shown:?}"
+    );
     client.prompt(&session, "third");
     check(2, &["second", "third"]);
 }
@@ -124,7 +142,14 @@ fn what_only_looks_like_a_command_goes_to_the_model() {
     let mock = Mock::answering(|_| Reply::text("the model"));
     let home = Home::with_config(&config_of(&mock, ""));
     let (mut client, session) = Client::with_session(&home);
-    for text in ["/etc/hosts what is it?", "/no-such-command", "/HELP", "// a comment", "/", "see /help"] {
+    for text in [
+        "/etc/hosts what is it?",
+        "/no-such-command",
+        "/HELP",
+        "// a comment",
+        "/",
+        "see /help",
+    ] {
         assert_eq!(told(&mut client, &session, text), "the model", "{text}");
         let sent = conversation(mock.requests().last().unwrap());
         assert_eq!(sent.last().unwrap().1, text);
@@ -132,7 +157,9 @@ fn what_only_looks_like_a_command_goes_to_the_model() {
     let image = json!({"type": "image", "mimeType": "image/png", "data": "iVBORw0KGgo="});
     let prompt = json!([{"type": "text", "text": "/help"}, image]);
     let from = client.log.len();
-    client.request("session/prompt", json!({"sessionId": session, "prompt": prompt})).unwrap();
+    client
+        .request("session/prompt", json!({"sessionId": session, "prompt": prompt}))
+        .unwrap();
     assert_eq!(client.said(from), "the model");
 }
 

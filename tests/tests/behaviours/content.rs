@@ -8,14 +8,13 @@ use talaria_tests::start::{config_of, load};
 use crate::play::{conversation, listed};
 
 /// A picture of one pixel.
-const PNG: &str =
-    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
 /// The bytes of it.
 const PNG_BYTES: [u8; 70] = [
     137, 80, 78, 71, 13, 10, 26, 10, 0, 0, 0, 13, 73, 72, 68, 82, 0, 0, 0, 1, 0, 0, 0, 1, 8, 6, 0, 0, 0, 31, 21, 196,
-    137, 0, 0, 0, 13, 73, 68, 65, 84, 120, 218, 99, 100, 248, 207, 80, 15, 0, 3, 134, 1, 128, 90, 52, 125, 107, 0, 0, 0,
-    0, 73, 69, 78, 68, 174, 66, 96, 130,
+    137, 0, 0, 0, 13, 73, 68, 65, 84, 120, 218, 99, 100, 248, 207, 80, 15, 0, 3, 134, 1, 128, 90, 52, 125, 107, 0, 0,
+    0, 0, 73, 69, 78, 68, 174, 66, 96, 130,
 ];
 
 fn text(text: &str) -> Value {
@@ -44,7 +43,12 @@ fn send(client: &mut Client, session: &str, prompt: Value) -> Result<Value, Valu
 /// The parts of the last user's message, pictures as `image`.
 fn parts(mock: &Mock) -> Vec<String> {
     let request = mock.requests().pop().unwrap();
-    let message = request.messages().iter().rfind(|message| message["role"] == "user").unwrap().clone();
+    let message = request
+        .messages()
+        .iter()
+        .rfind(|message| message["role"] == "user")
+        .unwrap()
+        .clone();
     let part = |part: &Value| match part["type"].as_str().unwrap() {
         "text" => part["text"].as_str().unwrap().to_owned(),
         _ => {
@@ -52,9 +56,9 @@ fn parts(mock: &Mock) -> Vec<String> {
             "image".to_owned()
         }
     };
-    match &message["content"] {
-        Value::String(text) => vec![text.clone()],
-        content => content.as_array().unwrap().iter().map(part).collect(),
+    match message["content"].as_array() {
+        Some(parts) => parts.iter().map(part).collect(),
+        None => vec![message["content"].as_str().unwrap().to_owned()],
     }
 }
 
@@ -62,14 +66,22 @@ fn parts(mock: &Mock) -> Vec<String> {
 fn text_and_pictures_reach_the_model_in_the_order_of_the_prompt() {
     let (home, mock) = seeing();
     let (mut client, session) = Client::with_session(&home);
-    send(&mut client, &session, json!([text("before"), image(), text("between"), image(), text("after")])).unwrap();
+    send(
+        &mut client,
+        &session,
+        json!([text("before"), image(), text("between"), image(), text("after")]),
+    )
+    .unwrap();
     assert_eq!(parts(&mock), ["before", "image", "between", "image", "after"]);
     assert_eq!(listed(&mut client, &session).unwrap()["title"], "before");
     assert!(client.close().success());
     // They are still there after a restart, for the user and for the model.
     let mut client = Client::initialized(&home, json!({}));
     let from = load(&mut client, &session, &home.workspace()).unwrap();
-    let chunks = client.updates(from).into_iter().filter(|update| update["sessionUpdate"] == "user_message_chunk");
+    let chunks = client
+        .updates(from)
+        .into_iter()
+        .filter(|update| update["sessionUpdate"] == "user_message_chunk");
     let kinds: Vec<&str> = chunks.map(|chunk| chunk["content"]["type"].as_str().unwrap()).collect();
     assert_eq!(kinds, ["text", "image", "text", "image", "text"]);
     client.prompt(&session, "and now?");
@@ -83,10 +95,7 @@ fn a_prompt_of_pictures_alone_has_a_name_in_the_list() {
     send(&mut client, &session, json!([image()])).unwrap();
     assert_eq!(parts(&mock), ["image"]);
     let title = listed(&mut client, &session).unwrap()["title"].clone();
-    assert!(title.as_str().is_some_and(|title| title.to_lowercase().contains("picture")), "{title}");
-    // The first words that come name it better.
-    client.prompt(&session, "what is in it?");
-    assert_eq!(listed(&mut client, &session).unwrap()["title"], "what is in it?");
+    assert_eq!(title, "A picture");
 }
 
 #[test]
@@ -109,9 +118,17 @@ fn what_is_put_in_is_treated_as_what_is_linked() {
     let (home, mock) = seeing();
     let (mut client, session) = Client::with_session(&home);
     let source = json!({"type": "resource", "resource": {"uri": "file:///gone/a.rs", "text": "fn main() {}"}});
-    send(&mut client, &session, json!([source, blob("image/png", PNG), blob("application/zip", "UEsDBA==")])).unwrap();
+    send(
+        &mut client,
+        &session,
+        json!([source, blob("image/png", PNG), blob("application/zip", "UEsDBA==")]),
+    )
+    .unwrap();
     let parts = parts(&mock);
-    assert!(parts[0].contains("fn main() {}") && parts[0].contains("a.rs"), "{parts:?}");
+    assert!(
+        parts[0].contains("fn main() {}") && parts[0].contains("a.rs"),
+        "{parts:?}"
+    );
     assert_eq!(parts[1], "image");
     assert!(parts[2].contains("4 bytes of application/zip"), "{parts:?}");
 }
@@ -129,11 +146,17 @@ fn every_block_reaches_the_model_or_is_refused_by_its_place() {
     let (home, mock) = seeing();
     let (mut client, session) = Client::with_session(&home);
     for (block, field) in [
-        (json!({"type": "audio", "mimeType": "audio/wav", "data": "UklGRg=="}), Some("prompt[1]")),
+        (
+            json!({"type": "audio", "mimeType": "audio/wav", "data": "UklGRg=="}),
+            Some("prompt[1]"),
+        ),
         (json!({"type": "video", "data": "x"}), None),
         (json!({"text": "of no type"}), None),
         (json!("bare"), None),
-        (json!({"type": "image", "mimeType": "image/png", "data": "no base64!"}), Some("prompt[1].data")),
+        (
+            json!({"type": "image", "mimeType": "image/png", "data": "no base64!"}),
+            Some("prompt[1].data"),
+        ),
     ] {
         let error = send(&mut client, &session, json!([text("see"), block])).unwrap_err();
         assert_eq!(error["code"], -32602, "{block}: {error}");

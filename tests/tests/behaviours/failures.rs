@@ -17,7 +17,10 @@ fn serving(replies: Vec<Reply>) -> (Home, Mock) {
 }
 
 fn refused(status: &str) -> Reply {
-    Reply::answer(&format!("HTTP/1.1 {status}\ncontent-type: application/json"), r#"{"error": {"message": "no"}}"#)
+    Reply::answer(
+        &format!("HTTP/1.1 {status}\ncontent-type: application/json"),
+        r#"{"error": {"message": "no"}}"#,
+    )
 }
 
 #[test]
@@ -25,21 +28,27 @@ fn a_turn_that_ended_badly_is_closed_once_in_what_the_model_gets() {
     let cut = Reply::sse("data: {\"choices\": [{\"index\": 0, \"delta\": {\"content\": \"half\"}}]}\n\n");
     for (what, failing, note) in [
         ("a bad request", refused("400 Bad Request"), "This turn failed"),
-        ("a rate limit", refused("429 Too Many Requests\nretry-after: 1"), "This turn failed"),
+        (
+            "a rate limit",
+            refused("429 Too Many Requests\nretry-after: 1"),
+            "This turn failed",
+        ),
         ("an overload", refused("503 Service Unavailable"), "This turn failed"),
         ("an empty stream", Reply::sse(""), "This turn failed"),
         ("a stream that breaks", cut, "This turn failed"),
-        ("a reply cut by its length", Reply::text_until("half", "length"), "length limit"),
+        (
+            "a reply cut by its length",
+            Reply::text_until("half", "length"),
+            "length limit",
+        ),
     ] {
-        let mut replies = vec![failing];
-        let mut failed = false;
         // Whatever is tried again fails again.
-        let first = replies.remove(0);
-        let mock = Mock::answering(move |asked| {
-            let last = asked.messages().last().unwrap()["content"].to_string();
-            failed |= last.contains("fail");
-            if last.contains("fail") { first.clone() } else { Reply::text("fine") }
-        });
+        let mock = Mock::answering(
+            move |asked| match asked.messages().last().unwrap()["content"] == "fail" {
+                true => failing.clone(),
+                false => Reply::text("fine"),
+            },
+        );
         let home = Home::with_config(&config_of(&mock, ""));
         let (mut client, session) = Client::with_session(&home);
         let prompt = client.begin_prompt(&session, "fail");
@@ -49,9 +58,15 @@ fn a_turn_that_ended_badly_is_closed_once_in_what_the_model_gets() {
         for count in [1, 2] {
             let request = mock.requests().iter().rev().nth(2 - count).unwrap().clone();
             let sent = conversation(&request);
-            let expect: Vec<&str> = ["user", "assistant"].repeat(count).into_iter().chain(["user"]).collect();
+            let expect: Vec<&str> = ["user", "assistant"]
+                .repeat(count)
+                .into_iter()
+                .chain(["user"])
+                .collect();
             assert_eq!(roles(&request), expect, "{what}: {sent:?}");
-            let notes = sent.iter().filter(|(role, text)| role == "assistant" && text.contains(note));
+            let notes = sent
+                .iter()
+                .filter(|(role, text)| role == "assistant" && text.contains(note));
             assert_eq!(notes.count(), 1, "{what}: {sent:?}");
         }
         let last = conversation(&mock.requests().pop().unwrap());
@@ -61,12 +76,18 @@ fn a_turn_that_ended_badly_is_closed_once_in_what_the_model_gets() {
 
 #[test]
 fn a_refused_prompt_is_not_sent_again() {
-    let (home, mock) = serving(vec![Reply::text("hello"), Reply::text_until("I won't", "content_filter")]);
+    let (home, mock) = serving(vec![
+        Reply::text("hello"),
+        Reply::text_until("I won't", "content_filter"),
+    ]);
     let (mut client, session) = Client::with_session(&home);
     client.prompt(&session, "first");
     assert_eq!(client.prompt(&session, "something bad"), "refusal");
     client.prompt(&session, "third");
-    let texts: Vec<String> = conversation(&mock.requests()[2]).into_iter().map(|(_, text)| text).collect();
+    let texts: Vec<String> = conversation(&mock.requests()[2])
+        .into_iter()
+        .map(|(_, text)| text)
+        .collect();
     assert_eq!(texts, ["first", "hello", "third"]);
 }
 
@@ -82,7 +103,10 @@ fn work_that_was_begun_before_a_failure_is_told_to_the_model() {
     let request = mock.requests().pop().unwrap();
     assert_eq!(roles(&request), ["user", "assistant", "tool", "assistant", "user"]);
     let closing = conversation(&request)[3].1.clone();
-    assert!(closing.contains("This turn failed") && closing.contains("partly done"), "{closing}");
+    assert!(
+        closing.contains("This turn failed") && closing.contains("partly done"),
+        "{closing}"
+    );
 }
 
 #[test]
@@ -102,16 +126,23 @@ fn an_interrupted_turn_has_a_closing_message_of_its_own() {
     let request = mock.requests().pop().unwrap();
     let sent = conversation(&request);
     assert_eq!(roles(&request), ["user", "assistant", "user", "assistant", "user"]);
-    assert!(sent[1].1.contains("cancelled") && sent[3].1.contains("the agent ended"), "{sent:?}");
+    assert!(
+        sent[1].1.contains("cancelled") && sent[3].1.contains("the agent ended"),
+        "{sent:?}"
+    );
 }
 
 #[test]
-fn a_failed_start_is_one_line_on_stderr_and_nothing_on_stdout() {
+fn a_start_that_can_not_succeed_is_told_on_stderr_and_not_on_stdout() {
     let home = Home::new();
-    for arguments in [&["acp", "--cwd", "/no/such/folder"][..], &["acp", "--model", "nobody/x", "--check"]] {
-        let (status, stdout, stderr) = talaria_tests::client::run(home.command(arguments), "");
-        assert_eq!(status.code(), Some(1), "{arguments:?}: {stderr}");
-        assert!(stdout.is_empty() || arguments.contains(&"--check"), "{arguments:?}: {stdout}");
-        assert!(!(stdout + &stderr).trim().is_empty(), "{arguments:?}");
+    for arguments in [
+        ["acp", "--cwd", "/no/such/folder"],
+        ["acp", "--mode", "reckless"],
+        ["acp", "--model", "nothing"],
+    ] {
+        let (status, stdout, stderr) = talaria_tests::client::run(home.command(&arguments), "");
+        assert_eq!(status.code(), Some(2), "{arguments:?}: {stderr}");
+        assert_eq!(stdout, "", "{arguments:?}");
+        assert!(stderr.contains(arguments[2]), "{arguments:?}: {stderr}");
     }
 }

@@ -156,7 +156,10 @@ fn a_model_that_panics_fails_its_turn_and_the_next_one_works() {
     let failed = "text m1: so far\nturn failed: Internal: a fault of the agent ended this turn";
     assert!(lines.contains(failed), "{lines}");
     let lines = stage.turn("again", |_, _, _| {});
-    assert!(lines.ends_with("text m2: fine\nstep 1: Stop\nturn: EndTurn\n"), "{lines}");
+    assert!(
+        lines.ends_with("text m2: fine\nstep 1: Stop\nturn: EndTurn\n"),
+        "{lines}"
+    );
     let replay = stage.replay();
     assert!(replay.contains(failed) && replay.contains("m2: fine"), "{replay}");
 }
@@ -171,7 +174,10 @@ fn prompts_that_wait_behind_a_panic_still_run() {
     stage.prompt("one");
     stage.prompt("two");
     let last = stage.prompt("three");
-    let lines = stage.until(|_, _, _| {}, |envelope| envelope.turn == Some(last) && envelope.event.ends_turn());
+    let lines = stage.until(
+        |_, _, _| {},
+        |envelope| envelope.turn == Some(last) && envelope.event.ends_turn(),
+    );
     assert_eq!(lines.matches("turn failed").count(), 1, "{lines}");
     assert_eq!(lines.matches("turn: EndTurn").count(), 2, "{lines}");
 }
@@ -188,8 +194,15 @@ fn a_tool_that_panics_is_a_failed_call_or_a_failed_turn_and_the_next_one_works()
         says("after reads"),
     ]);
     let lines = stage.turn("go", |_, _, _| {});
-    assert_eq!(lines.matches(": Failed The tool failed by a fault of its own").count(), 2, "{lines}");
-    assert!(lines.ends_with("text m1: I see\nstep 2: Stop\nturn: EndTurn\n"), "{lines}");
+    assert_eq!(
+        lines.matches(": Failed The tool failed by a fault of its own").count(),
+        2,
+        "{lines}"
+    );
+    assert!(
+        lines.ends_with("text m1: I see\nstep 2: Stop\nturn: EndTurn\n"),
+        "{lines}"
+    );
     for word in ["after title", "after reads"] {
         let lines = stage.turn("go", |_, _, _| {});
         let count = |what: &str| lines.lines().filter(|line| line.starts_with(what)).count();
@@ -208,7 +221,10 @@ fn a_prompt_that_can_not_be_prepared_fails_and_the_session_is_idle() {
         name: "a".into(),
     };
     let turn = stage.runtime.prompt(&stage.session, vec![link]).unwrap();
-    let lines = stage.until(|_, _, _| {}, |envelope| envelope.turn == Some(turn) && envelope.event.ends_turn());
+    let lines = stage.until(
+        |_, _, _| {},
+        |envelope| envelope.turn == Some(turn) && envelope.event.ends_turn(),
+    );
     assert!(lines.contains("turn failed: Internal"), "{lines}");
     assert!(stage.turn("again", |_, _, _| {}).ends_with("turn: EndTurn\n"));
 }

@@ -33,8 +33,13 @@ fn git(folder: &Path, arguments: &[&str]) -> String {
 
 #[test]
 fn an_edit_of_a_large_file_is_a_small_message_and_an_exact_edit() {
-    let home = home(&[calls(&[patch("big.txt", "line 123456 of many", "the changed line")]), says("done")]);
-    let text: String = (0..900_000).map(|number| format!("line {number} of many\n")).collect();
+    let home = home(&[
+        calls(&[patch("big.txt", "line 123456 of many", "the changed line")]),
+        says("done"),
+    ]);
+    let text: String = (0..1_000_000)
+        .map(|number| format!("line {number} of many\n"))
+        .collect();
     assert!(text.len() > 18_000_000);
     let path = home.workspace().join("big.txt");
     std::fs::write(&path, &text).unwrap();
@@ -50,19 +55,37 @@ fn an_edit_of_a_large_file_is_a_small_message_and_an_exact_edit() {
     let diff = diffs(shown)[0];
     assert!(diff["oldText"].as_str().unwrap().contains("line 123456 of many\n"));
     assert_eq!(
-        diff["oldText"].as_str().unwrap().replace("line 123456 of many\n", "the changed line\n"),
+        diff["oldText"]
+            .as_str()
+            .unwrap()
+            .replace("line 123456 of many\n", "the changed line\n"),
         diff["newText"].as_str().unwrap()
     );
-    assert!(text_of(shown).contains("only its changed parts"), "the excerpt is said to be one");
+    assert!(
+        text_of(shown).contains("only its changed parts"),
+        "the excerpt is said to be one"
+    );
 }
 
 #[test]
 fn an_edit_changes_its_line_and_no_other_byte() {
     let long = "x".repeat(1024 * 1024);
-    let utf_16 = |text: &str| -> Vec<u8> { "\u{feff}".chars().chain(text.chars()).collect::<String>().encode_utf16().flat_map(u16::to_le_bytes).collect() };
+    let utf_16 = |text: &str| -> Vec<u8> {
+        "\u{feff}"
+            .chars()
+            .chain(text.chars())
+            .collect::<String>()
+            .encode_utf16()
+            .flat_map(u16::to_le_bytes)
+            .collect()
+    };
     let table: [(&str, Vec<u8>, &str); 7] = [
         ("no_newline.txt", b"one\nedit me\nlast without end".to_vec(), "edit me"),
-        ("form_feed.txt", b"one\n\x0c\nedit me\n\x0b\x0c\ntwo\n".to_vec(), "edit me"),
+        (
+            "form_feed.txt",
+            b"one\n\x0c\nedit me\n\x0b\x0c\ntwo\n".to_vec(),
+            "edit me",
+        ),
         ("long.txt", format!("{long}\nedit me\n{long}\n").into_bytes(), "edit me"),
         ("crlf.txt", b"one\r\nedit me\r\ntwo\r\n".to_vec(), "edit me"),
         ("mixed.txt", b"one\r\nedit me\ntwo\r\n".to_vec(), "edit me"),
@@ -103,7 +126,10 @@ fn a_file_of_old_line_ends_is_edited_in_place() {
     std::fs::write(home.workspace().join("mac.txt"), "one\redit me\rtwo\r").unwrap();
     let client = work(&home);
     assert_eq!(ends(&client, 0)[0]["status"], "completed");
-    assert_eq!(std::fs::read_to_string(home.workspace().join("mac.txt")).unwrap(), "one\redited\rtwo\r");
+    assert_eq!(
+        std::fs::read_to_string(home.workspace().join("mac.txt")).unwrap(),
+        "one\redited\rtwo\r"
+    );
 }
 
 #[test]
@@ -119,7 +145,10 @@ fn line_ends_are_matched_whatever_the_model_sends() {
         std::fs::write(home.workspace().join(name), "one\r\ntwo\r\nthree\r\n").unwrap();
     }
     let client = work(&home);
-    assert_eq!(std::fs::read_to_string(home.workspace().join("a.txt")).unwrap(), "1\r\n2\r\nthree\r\n");
+    assert_eq!(
+        std::fs::read_to_string(home.workspace().join("a.txt")).unwrap(),
+        "1\r\n2\r\nthree\r\n"
+    );
     // A real change, or a failure that says so.
     let after = std::fs::read_to_string(home.workspace().join("b.txt")).unwrap();
     match ends(&client, 0)[1]["status"].as_str().unwrap() {
@@ -163,12 +192,18 @@ fn a_binary_is_not_read_not_edited_and_deleted_without_its_bytes() {
     }
     let client = work(&home);
     let ends = ends(&client, 0);
-    assert_eq!((&ends[0]["status"], &ends[1]["status"]), (&json!("failed"), &json!("failed")));
+    assert_eq!(
+        (&ends[0]["status"], &ends[1]["status"]),
+        (&json!("failed"), &json!("failed"))
+    );
     assert!(text_of(&ends[0]).len() < 500, "{}", ends[0]);
     assert_eq!(std::fs::read(home.workspace().join("a.bin")).unwrap(), bytes);
     assert_eq!(ends[2]["status"], "completed", "{}", ends[2]);
     assert!(!home.workspace().join("gone.bin").exists());
     let updates = client.updates(0);
     let texts: Vec<&Value> = updates.iter().flat_map(|update| diffs(update)).collect();
-    assert!(texts.iter().all(|diff| !diff.to_string().contains("text\\u0000")), "{texts:?}");
+    assert!(
+        texts.iter().all(|diff| !diff.to_string().contains("text\\u0000")),
+        "{texts:?}"
+    );
 }

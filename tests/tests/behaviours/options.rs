@@ -12,12 +12,18 @@ use crate::play::{conversation, home, option, questions, set_mode, set_option, t
 fn begin(client: &mut Client, home: &Home) -> (String, Value) {
     let params = json!({"cwd": home.workspace(), "mcpServers": []});
     let result = client.request("session/new", params).unwrap();
-    (result["sessionId"].as_str().unwrap().to_owned(), result["configOptions"].clone())
+    (
+        result["sessionId"].as_str().unwrap().to_owned(),
+        result["configOptions"].clone(),
+    )
 }
 
 #[test]
 fn a_model_takes_its_provider_along_and_the_conversation_stays() {
-    let (one, two) = (Mock::answering(|_| Reply::text("one")), Mock::answering(|_| Reply::text("two")));
+    let (one, two) = (
+        Mock::answering(|_| Reply::text("one")),
+        Mock::answering(|_| Reply::text("two")),
+    );
     let home = Home::with_config(&two_providers(&one.base_url(), &two.base_url()));
     let (mut client, session) = Client::with_session(&home);
     client.prompt(&session, "first");
@@ -29,7 +35,10 @@ fn a_model_takes_its_provider_along_and_the_conversation_stays() {
     let request = two.requests().pop().unwrap();
     assert_eq!(request.body["model"], "b");
     let sent = conversation(&request);
-    assert_eq!((sent[0].1.as_str(), sent[1].1.as_str(), sent.len()), ("first", "one", 3));
+    assert_eq!(
+        (sent[0].1.as_str(), sent[1].1.as_str(), sent.len()),
+        ("first", "one", 3)
+    );
     set_option(&mut client, &session, "model", "one/both").unwrap();
     client.prompt(&session, "third");
     assert_eq!(one.requests().pop().unwrap().body["model"], "both");
@@ -45,12 +54,23 @@ fn models_are_an_option_without_doubles_that_holds_the_current_one() {
         let mut client = Client::initialized(&home, json!({}));
         let (_, options) = begin(&mut client, &home);
         let model = option(&options, "model");
-        assert_eq!((&model["category"], &model["type"]), (&json!("model"), &json!("select")));
+        assert_eq!(
+            (&model["category"], &model["type"]),
+            (&json!("model"), &json!("select"))
+        );
         assert_eq!(model["currentValue"], default);
-        let values: Vec<&str> = model["options"].as_array().unwrap().iter().map(|one| one["value"].as_str().unwrap()).collect();
+        let values: Vec<&str> = model["options"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|one| one["value"].as_str().unwrap())
+            .collect();
         assert!(values.contains(&default), "{values:?}");
         assert_eq!(values.iter().collect::<BTreeSet<_>>().len(), values.len(), "{values:?}");
-        assert!(values.contains(&"one/both") && values.contains(&"two/both"), "{values:?}");
+        assert!(
+            values.contains(&"one/both") && values.contains(&"two/both"),
+            "{values:?}"
+        );
     }
 }
 
@@ -61,11 +81,22 @@ fn a_set_option_is_answered_with_the_whole_list_and_a_wrong_one_is_refused() {
     let (session, options) = begin(&mut client, &home);
     let names: Vec<&Value> = options.as_array().unwrap().iter().map(|option| &option["id"]).collect();
     for option in options.as_array().unwrap() {
-        assert!(option["category"].is_string() && option["currentValue"].is_string(), "{option}");
+        assert!(
+            option["category"].is_string() && option["currentValue"].is_string(),
+            "{option}"
+        );
         assert!(option["name"].is_string() && option["options"].is_array(), "{option}");
     }
     let changed = set_option(&mut client, &session, "mode", "plan").unwrap();
-    assert_eq!(changed.as_array().unwrap().iter().map(|option| &option["id"]).collect::<Vec<_>>(), names);
+    assert_eq!(
+        changed
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|option| &option["id"])
+            .collect::<Vec<_>>(),
+        names
+    );
     assert_eq!(option(&changed, "mode")["currentValue"], "plan");
     for (id, value, field) in [
         ("mode", "reckless", "value"),
@@ -74,10 +105,17 @@ fn a_set_option_is_answered_with_the_whole_list_and_a_wrong_one_is_refused() {
         ("colour", "red", "configId"),
     ] {
         let error = set_option(&mut client, &session, id, value).unwrap_err();
-        assert_eq!((&error["code"], &error["data"]["field"]), (&json!(-32602), &json!(field)), "{id} {value}: {error}");
+        assert_eq!(
+            (&error["code"], &error["data"]["field"]),
+            (&json!(-32602), &json!(field)),
+            "{id} {value}: {error}"
+        );
     }
     let error = client
-        .request("session/set_config_option", json!({"sessionId": "none", "configId": "mode", "value": "plan"}))
+        .request(
+            "session/set_config_option",
+            json!({"sessionId": "none", "configId": "mode", "value": "plan"}),
+        )
         .unwrap_err();
     assert_eq!(error["code"], -32002);
 }
@@ -89,7 +127,10 @@ fn a_session_does_not_wait_for_a_list_of_models() {
     let (mut client, session) = Client::with_session(&home);
     client.request("session/list", json!({})).unwrap();
     assert_eq!(set_option(&mut client, &session, "mode", "plan").map(|_| ()), Ok(()));
-    let lists = mock.requests().into_iter().filter(|asked| asked.line.contains("models"));
+    let lists = mock
+        .requests()
+        .into_iter()
+        .filter(|asked| asked.line.contains("models"));
     assert_eq!(lists.count(), 0);
 }
 
@@ -110,7 +151,10 @@ fn options_of_sessions_that_work_at_the_same_time_stay_apart() {
         let _ = client.response(prompt);
     }
     let asked = questions(&client, 0);
-    assert!(!asked.is_empty() && asked.iter().all(|question| question["sessionId"] == asking.as_str()), "{asked:?}");
+    assert!(
+        !asked.is_empty() && asked.iter().all(|question| question["sessionId"] == asking.as_str()),
+        "{asked:?}"
+    );
     let written = ["a.txt", "b.txt"].map(|name| home.workspace().join(name).exists());
     assert!(written[0] || written[1], "the session that accepts edits makes its own");
 }

@@ -62,7 +62,11 @@ fn an_answer_that_is_no_answer_refuses() {
 
 #[test]
 fn the_model_is_told_of_a_refusal() {
-    let mut replies = vec![Reply::calls(&[("x", "write_file", creates("a.txt").1)]), Reply::text("done")].into_iter();
+    let mut replies = vec![
+        Reply::calls(&[("x", "write_file", creates("a.txt").1)]),
+        Reply::text("done"),
+    ]
+    .into_iter();
     let mock = Mock::answering(move |_| replies.next().unwrap());
     let home = Home::with_config(&config_of(&mock, ""));
     let (mut client, session) = Client::with_session(&home);
@@ -70,7 +74,13 @@ fn the_model_is_told_of_a_refusal() {
     client.prompt(&session, "go");
     let request = mock.requests().pop().unwrap();
     let result = request.messages().last().unwrap();
-    assert!(result["content"].as_str().unwrap().contains("The user refused this call"), "{result}");
+    assert!(
+        result["content"]
+            .as_str()
+            .unwrap()
+            .contains("The user refused this call"),
+        "{result}"
+    );
     let end = ends(&client, 0).pop().unwrap();
     assert_eq!(end["status"], "failed");
     assert!(!home.workspace().join("a.txt").exists());
@@ -106,7 +116,10 @@ fn always_is_offered_only_where_it_has_an_exact_meaning() {
         ("a protected file", creates(".git/config"), false),
         ("a file outside", creates("../outside.txt"), false),
     ];
-    let mut replies: Vec<Value> = table.iter().map(|(_, call, _)| calls(std::slice::from_ref(call))).collect();
+    let mut replies: Vec<Value> = table
+        .iter()
+        .map(|(_, call, _)| calls(std::slice::from_ref(call)))
+        .collect();
     replies.push(says("done"));
     let home = home(&replies);
     let (mut client, session) = Client::with_session(&home);
@@ -117,7 +130,10 @@ fn always_is_offered_only_where_it_has_an_exact_meaning() {
     for (question, (what, _, is_offered)) in questions.iter().zip(table) {
         let offered = options(question);
         assert_eq!(offered.contains(&"allow_always"), is_offered, "{what}: {offered:?}");
-        assert!(offered.contains(&"allow_once") && offered.contains(&"reject_once"), "{what}: {offered:?}");
+        assert!(
+            offered.contains(&"allow_once") && offered.contains(&"reject_once"),
+            "{what}: {offered:?}"
+        );
     }
 }
 
@@ -147,7 +163,10 @@ fn what_is_asked_depends_on_mode_and_place() {
         (creates(".env.local"), ["refuses", "asks", "asks", "asks"]),
         (creates("../outside.txt"), ["refuses", "asks", "asks", "asks"]),
         (creates(".git/hooks/post-commit"), ["refuses", "asks", "asks", "asks"]),
-        (creates("../home/notes.txt"), ["refuses", "refuses", "refuses", "refuses"]),
+        (
+            creates("../home/notes.txt"),
+            ["refuses", "refuses", "refuses", "refuses"],
+        ),
         (read(".env"), ["asks", "asks", "asks", "asks"]),
         // A link has the name of what it leads to, too.
         (read("plain.txt"), ["asks", "asks", "asks", "asks"]),
@@ -163,7 +182,10 @@ fn what_is_asked_depends_on_mode_and_place() {
 
 #[test]
 fn a_link_to_a_secret_is_written_only_after_a_question() {
-    let patch = ("patch", json!({"path": "plain.txt", "old_string": "KEY=1", "new_string": "KEY=2"}));
+    let patch = (
+        "patch",
+        json!({"path": "plain.txt", "old_string": "KEY=1", "new_string": "KEY=2"}),
+    );
     assert_eq!(goes("accept_edits", patch.clone()), "asks");
     assert_eq!(goes("dont_ask", patch), "asks");
 }
@@ -193,16 +215,25 @@ fn a_patch_over_several_files_is_shown_and_asked_as_a_whole() {
         let updates = client.updates(0);
         let planned = updates.iter().find(|update| !diffs(update).is_empty()).unwrap();
         for shown in questions.iter().map(|question| &question["toolCall"]).chain([*planned]) {
-            let shown: Vec<(&Value, &Value)> = diffs(shown).iter().map(|diff| (&diff["path"], &diff["newText"])).collect();
+            let shown: Vec<(&Value, &Value)> = diffs(shown)
+                .iter()
+                .map(|diff| (&diff["path"], &diff["newText"]))
+                .collect();
             let expect = [("a.txt", "ALPHA\n"), ("b.txt", "BETA\n"), (third, "new\n")]
                 .map(|(name, text)| (json!(home.workspace().join(name)), json!(text)));
-            assert_eq!(shown, expect.iter().map(|(path, text)| (path, text)).collect::<Vec<_>>());
+            assert_eq!(
+                shown,
+                expect.iter().map(|(path, text)| (path, text)).collect::<Vec<_>>()
+            );
         }
         let text = std::fs::read_to_string(home.workspace().join("a.txt")).unwrap();
         assert_eq!(text, if asked == 0 { "ALPHA\n" } else { "alpha\n" }, "{third} {mode}");
         for question in questions.iter().filter(|_| third == ".env") {
             assert!(!options(question).contains(&"allow_always"));
-            assert!(text_of(&question["toolCall"]).contains("may hold secrets"), "{question}");
+            assert!(
+                text_of(&question["toolCall"]).contains("may hold secrets"),
+                "{question}"
+            );
         }
     }
 }

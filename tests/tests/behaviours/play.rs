@@ -52,7 +52,10 @@ pub(crate) fn ends(client: &Client, from: usize) -> Vec<Value> {
     let end = |call: &Value| {
         let of_call = |update: &&&Value| update["toolCallId"] == call["toolCallId"];
         let end: Value = (*updates.iter().rfind(of_call).unwrap()).clone();
-        assert!(["completed", "failed"].contains(&end["status"].as_str().unwrap()), "{end}");
+        assert!(
+            ["completed", "failed"].contains(&end["status"].as_str().unwrap()),
+            "{end}"
+        );
         end
     };
     announced(client, from).iter().map(end).collect()

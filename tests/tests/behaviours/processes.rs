@@ -14,7 +14,10 @@ fn descendants(pid: u32) -> Vec<(u32, String)> {
     let mut found: Vec<(u32, String)> = Vec::new();
     let mut next = vec![pid];
     while let Some(parent) = next.pop() {
-        let tasks = std::fs::read_dir(format!("/proc/{parent}/task")).into_iter().flatten().flatten();
+        let tasks = std::fs::read_dir(format!("/proc/{parent}/task"))
+            .into_iter()
+            .flatten()
+            .flatten();
         for task in tasks {
             let children = std::fs::read_to_string(task.path().join("children")).unwrap_or_default();
             for child in children.split_whitespace().filter_map(|child| child.parse().ok()) {
@@ -43,13 +46,17 @@ fn a_killed_agent_takes_all_its_processes_along() {
     assert_eq!(descendants(client.pid()), [], "nothing runs before it is needed");
     client.begin_prompt(&session, "run sleep 631 & echo begun; sleep 632");
     client.wait_for(|message| message.to_string().contains("begun\\n"));
-    let all = descendants(client.pid());
-    let sleeps = |all: &[(u32, String)]| all.iter().filter(|(_, line)| line.starts_with("sleep 63")).count();
-    assert_eq!(sleeps(&all), 2, "{all:?}");
+    let mut all = Vec::new();
+    wait_until("both sleeps", || {
+        all = descendants(client.pid());
+        all.iter().filter(|(_, line)| line.starts_with("sleep 63")).count() == 2
+    });
     let agents = all.iter().filter(|(_, line)| line.contains("agent"));
     assert!(agents.count() <= 1, "at most one guard: {all:?}");
     client.kill();
-    wait_until("the end of all processes", || all.iter().all(|(pid, _)| !is_alive(*pid)));
+    wait_until("the end of all processes", || {
+        all.iter().all(|(pid, _)| !is_alive(*pid))
+    });
 }
 
 #[test]
@@ -70,7 +77,9 @@ fn a_command_that_leaves_something_running_answers_at_once() {
         assert!(text_of(&end).contains("ok"), "{command}: {end}");
         let left: Vec<(u32, String)> = descendants(client.pid());
         assert!(client.close().success());
-        wait_until("the end of what was left", || left.iter().all(|(pid, _)| !is_alive(*pid)));
+        wait_until("the end of what was left", || {
+            left.iter().all(|(pid, _)| !is_alive(*pid))
+        });
     }
 }
 
@@ -96,7 +105,10 @@ fn a_timeout_ends_a_command_and_all_it_began() {
 
 #[test]
 fn a_flood_of_output_is_counted_and_cut() {
-    let home = home(&[calls(&[("terminal", json!({"command": "yes | head -c 300M"}))]), says("done")]);
+    let home = home(&[
+        calls(&[("terminal", json!({"command": "yes | head -c 300M"}))]),
+        says("done"),
+    ]);
     let (mut client, session) = Client::with_session(&home);
     assert_eq!(client.prompt(&session, "go"), "end_turn");
     let end = ends(&client, 0).pop().unwrap();
@@ -108,7 +120,12 @@ fn a_flood_of_output_is_counted_and_cut() {
     }
     if let Ok(status) = std::fs::read_to_string(format!("/proc/{}/status", client.pid())) {
         let peak = status.lines().find(|line| line.starts_with("VmHWM")).unwrap();
-        let kilobytes: u64 = peak.chars().filter(char::is_ascii_digit).collect::<String>().parse().unwrap();
+        let kilobytes: u64 = peak
+            .chars()
+            .filter(char::is_ascii_digit)
+            .collect::<String>()
+            .parse()
+            .unwrap();
         assert!(kilobytes < 150 * 1024, "{peak}");
     }
 }
@@ -120,9 +137,14 @@ fn a_signal_ends_the_agent_and_what_it_runs() {
     let prompt = client.begin_prompt(&session, "run echo begun; sleep 661");
     client.wait_for(|message| message.to_string().contains("begun\\n"));
     let all = descendants(client.pid());
-    let killed = std::process::Command::new("kill").arg(client.pid().to_string()).status().unwrap();
+    let killed = std::process::Command::new("kill")
+        .arg(client.pid().to_string())
+        .status()
+        .unwrap();
     assert!(killed.success());
     assert_eq!(client.stop_reason(prompt), "cancelled");
     assert!(client.wait().success());
-    wait_until("the end of all processes", || all.iter().all(|(pid, _)| !is_alive(*pid)));
+    wait_until("the end of all processes", || {
+        all.iter().all(|(pid, _)| !is_alive(*pid))
+    });
 }

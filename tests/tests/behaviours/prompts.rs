@@ -27,7 +27,9 @@ fn the_blocks_of_a_prompt_reach_the_model_together_and_in_order() {
         {"type": "resource", "resource": {"uri": "file:///x.txt", "text": "beta"}},
         {"type": "text", "text": "gamma"},
     ]);
-    client.request("session/prompt", json!({"sessionId": session, "prompt": blocks})).unwrap();
+    client
+        .request("session/prompt", json!({"sessionId": session, "prompt": blocks}))
+        .unwrap();
     client.prompt(&session, "delta");
     let sent = conversation(mock.requests().last().unwrap());
     assert_eq!(sent.len(), 3, "{sent:?}");
@@ -66,7 +68,9 @@ fn a_message_has_one_id_for_its_thought_and_its_text_and_the_next_has_another() 
     client.prompt(&session, "go");
     client.prompt(&session, "again");
     let updates = client.updates(0);
-    let chunks = updates.iter().filter(|update| update["sessionUpdate"].as_str().unwrap().ends_with("_chunk"));
+    let chunks = updates
+        .iter()
+        .filter(|update| update["sessionUpdate"].as_str().unwrap().ends_with("_chunk"));
     let mut messages: Vec<(String, String)> = Vec::new();
     for chunk in chunks {
         let text = chunk["content"]["text"].as_str().unwrap();

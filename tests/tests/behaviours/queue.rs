@@ -16,7 +16,10 @@ fn cancel(client: &mut Client, session: &str) {
 
 /// A stream that says `word` so often, one piece after the other with a pause between.
 fn slow(word: &str, times: usize) -> Reply {
-    let line = format!("data: {}\n\n", json!({"choices": [{"index": 0, "delta": {"content": word}}]}));
+    let line = format!(
+        "data: {}\n\n",
+        json!({"choices": [{"index": 0, "delta": {"content": word}}]})
+    );
     let offsets = (1..times).map(|number| number * line.len()).collect();
     Reply::sse(line.repeat(times)).in_pieces(offsets)
 }
@@ -39,7 +42,9 @@ fn a_cancel_of_nothing_does_nothing_to_the_next_prompt() {
 
 #[test]
 fn a_cancel_in_the_same_breath_as_its_prompt_always_cancels() {
-    let home = Home::with_script(&json!({"replies": [says("a full turn")], "after": "repeat"}));
+    // A cancel that is lost leaves the prompt without an answer.
+    let reply = json!({"steps": [{"wait_cancel": true}, {"text": "a full turn"}]});
+    let home = Home::with_script(&json!({"replies": [reply], "after": "repeat"}));
     let (mut client, session) = Client::with_session(&home);
     let cancel = json!({"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": session}});
     for id in 1000..1500 {
@@ -106,7 +111,10 @@ fn a_session_remembers_what_was_before_and_in_a_cancelled_turn() {
     let sent = conversation(&mock.requests()[2]);
     let roles: Vec<&str> = sent.iter().map(|(role, _)| role.as_str()).collect();
     assert_eq!(roles, ["user", "assistant", "user", "assistant", "user"]);
-    assert!(sent[3].1.starts_with("so far ") && sent[3].1.contains("cancelled"), "{sent:?}");
+    assert!(
+        sent[3].1.starts_with("so far ") && sent[3].1.contains("cancelled"),
+        "{sent:?}"
+    );
 }
 
 #[test]
@@ -137,10 +145,19 @@ fn updates_of_a_queued_prompt_come_before_its_own_answer() {
     client.stop_reason(prompts[2]);
     let from = client.log.len();
     client.rest(Duration::from_millis(100));
-    assert!(client.updates(from).iter().all(|update| update["sessionUpdate"] == "session_info_update"));
+    assert!(
+        client
+            .updates(from)
+            .iter()
+            .all(|update| update["sessionUpdate"] == "session_info_update")
+    );
     let place = |is: &dyn Fn(&Value) -> bool| client.log.iter().rposition(is).unwrap();
     let answers = prompts.map(|id| place(&|message| message["id"] == id && message.get("result").is_some()));
-    let said = ["one", "two", "three"].map(|text| place(&|message| message["params"]["update"]["content"]["text"] == text));
+    let said =
+        ["one", "two", "three"].map(|text| place(&|message| message["params"]["update"]["content"]["text"] == text));
     assert!(said[0] < answers[0] && answers[0] < said[1], "{answers:?} {said:?}");
-    assert!(said[1] < answers[1] && answers[1] < said[2] && said[2] < answers[2], "{answers:?} {said:?}");
+    assert!(
+        said[1] < answers[1] && answers[1] < said[2] && said[2] < answers[2],
+        "{answers:?} {said:?}"
+    );
 }

@@ -8,7 +8,9 @@ use talaria_tests::client::{Client, Home};
 use talaria_tests::mock::{Mock, Reply};
 use talaria_tests::start::{asked, config_of, load, times_told};
 
-use crate::play::{announced, calls, conversation, home, listed, option, says, set_mode, set_option, text_of, two_providers};
+use crate::play::{
+    announced, calls, conversation, home, listed, option, says, set_mode, set_option, text_of, two_providers,
+};
 
 fn resume(client: &mut Client, session: &str, cwd: &Path) -> Value {
     let params = json!({"sessionId": session, "cwd": cwd, "mcpServers": []});
@@ -20,7 +22,11 @@ fn works_in(client: &mut Client, session: &str) -> String {
     let from = client.log.len();
     assert_eq!(client.prompt(session, "run pwd"), "end_turn");
     let end = crate::play::ends(client, from).pop().unwrap();
-    text_of(&end).lines().find(|line| line.starts_with('/')).unwrap().to_owned()
+    text_of(&end)
+        .lines()
+        .find(|line| line.starts_with('/'))
+        .unwrap()
+        .to_owned()
 }
 
 #[test]
@@ -86,7 +92,10 @@ fn a_fresh_process_restores_model_mode_and_conversation() {
     let sent = conversation(&two.requests()[1]);
     let texts: Vec<&str> = sent.iter().map(|(_, text)| text.as_str()).collect();
     assert_eq!(texts.len(), 5, "{texts:?}");
-    assert!(texts[0].contains("first") && texts[1] == "from one" && texts[3] == "from two", "{texts:?}");
+    assert!(
+        texts[0].contains("first") && texts[1] == "from one" && texts[3] == "from two",
+        "{texts:?}"
+    );
 }
 
 #[test]
@@ -99,7 +108,10 @@ fn only_a_session_that_is_listed_can_be_loaded() {
     assert!(client.close().success());
     let mut client = Client::initialized(&home, json!({}));
     let error = load(&mut client, &empty, &home.workspace()).unwrap_err();
-    assert_eq!((&error["code"], &error["data"]["sessionId"]), (&json!(-32002), &json!(empty)));
+    assert_eq!(
+        (&error["code"], &error["data"]["sessionId"]),
+        (&json!(-32002), &json!(empty))
+    );
     load(&mut client, &used, &home.workspace()).unwrap();
 }
 
@@ -138,7 +150,10 @@ fn the_first_row_of_a_session_names_its_service() {
         .unwrap();
     let origin: Value = serde_json::from_str(&origin).unwrap();
     assert_eq!(model, "mock/m");
-    assert_eq!(origin, json!({"api": "openai-chat", "base_url": mock.base_url(), "model": "m"}));
+    assert_eq!(
+        origin,
+        json!({"api": "openai-chat", "base_url": mock.base_url(), "model": "m"})
+    );
 }
 
 /// A session of `mock/m`, loaded under another configuration.
@@ -205,7 +220,10 @@ fn a_session_whose_provider_has_no_key_any_more_is_refused_with_the_way_out() {
     let error = reloaded.loaded.unwrap_err();
     let message = error["message"].as_str().unwrap();
     assert_eq!(error["code"], -32000, "{error}");
-    assert!(message.contains("FAR_KEY") && message.contains("agent setup"), "{message}");
+    assert!(
+        message.contains("FAR_KEY") && message.contains("agent setup"),
+        "{message}"
+    );
     assert!(error["data"]["authMethods"].is_array(), "{error}");
 }
 
@@ -256,7 +274,9 @@ fn a_load_shows_calls_and_thoughts_as_they_were() {
     let replayed = shown(&client, from);
     assert_eq!(replayed, live);
     assert_eq!(announced(&client, from).len(), 2);
-    let thoughts = replayed.iter().filter(|update| update["sessionUpdate"] == "agent_thought_chunk");
+    let thoughts = replayed
+        .iter()
+        .filter(|update| update["sessionUpdate"] == "agent_thought_chunk");
     assert_eq!(thoughts.count(), 3);
     for update in client.updates(from) {
         let is_chunk = update["sessionUpdate"].as_str().unwrap().ends_with("_chunk");
@@ -276,9 +296,10 @@ fn a_row_that_makes_no_sense_does_not_hinder_a_load_nor_the_next_prompt() {
     let database = Connection::open(home.state().join("state.db")).unwrap();
     let broken = r#"{"event":"of_a_later_version","what":1}"#;
     let changed = database
-        .execute("UPDATE events SET kind = 'x', body = ?1 WHERE kind = 'user_message' AND body LIKE '%second%'", [
-            broken,
-        ])
+        .execute(
+            "UPDATE events SET kind = 'x', body = ?1 WHERE kind = 'user_message' AND body LIKE '%second%'",
+            [broken],
+        )
         .unwrap();
     let nonsense = database
         .execute("UPDATE events SET body = 'no JSON' WHERE kind = 'step_finished'", [])
@@ -291,8 +312,15 @@ fn a_row_that_makes_no_sense_does_not_hinder_a_load_nor_the_next_prompt() {
     assert!(client.said(from).starts_with("hello"));
     assert_eq!(client.prompt(&session, "fourth"), "end_turn");
     let sent = conversation(mock.requests().last().unwrap());
-    let prompts: Vec<&str> = sent.iter().filter(|(role, _)| role == "user").map(|(_, text)| text.as_str()).collect();
-    assert!(prompts[0].contains("first") && prompts.last().unwrap().contains("fourth"), "{sent:?}");
+    let prompts: Vec<&str> = sent
+        .iter()
+        .filter(|(role, _)| role == "user")
+        .map(|(_, text)| text.as_str())
+        .collect();
+    assert!(
+        prompts[0].contains("first") && prompts.last().unwrap().contains("fourth"),
+        "{sent:?}"
+    );
 }
 
 #[test]
@@ -311,7 +339,9 @@ fn a_long_list_comes_in_pages() {
     let cursor = first["nextCursor"].as_str().unwrap().to_owned();
     let second = client.request("session/list", json!({"cursor": cursor})).unwrap();
     assert_eq!(second.get("nextCursor"), None);
-    let ids = [&first, &second].map(|page| page["sessions"].as_array().unwrap().clone()).concat();
+    let ids = [&first, &second]
+        .map(|page| page["sessions"].as_array().unwrap().clone())
+        .concat();
     let ids: Vec<&str> = ids.iter().map(|listed| listed["sessionId"].as_str().unwrap()).collect();
     assert_eq!(ids, sessions);
     for wrong in ["", "nonsense", &cursor[1..]] {
@@ -329,7 +359,11 @@ fn the_commands_and_the_context_follow_each_way_into_a_session() {
     let check = |update: Value| {
         let commands = update["availableCommands"].as_array().unwrap().clone();
         let named = |name: &str| commands.iter().find(|command| command["name"] == name).unwrap().clone();
-        assert!(commands.iter().all(|command| !command["name"].as_str().unwrap().starts_with('/')));
+        assert!(
+            commands
+                .iter()
+                .all(|command| !command["name"].as_str().unwrap().starts_with('/'))
+        );
         assert!(named("mode")["input"]["hint"].as_str().unwrap().contains("plan"));
         assert_eq!(named("help").get("input"), None);
     };
@@ -352,7 +386,10 @@ fn a_closed_session_takes_no_prompt_and_can_be_opened_again() {
     let home = Home::new();
     let (mut client, session) = Client::with_session(&home);
     client.prompt(&session, "say first");
-    assert_eq!(client.request("session/close", json!({"sessionId": session})), Ok(json!({})));
+    assert_eq!(
+        client.request("session/close", json!({"sessionId": session})),
+        Ok(json!({}))
+    );
     let prompt = client.begin_prompt(&session, "say second");
     assert_eq!(client.response(prompt).unwrap_err()["code"], -32002);
     resume(&mut client, &session, &home.workspace());
@@ -383,7 +420,11 @@ fn text_of_any_kind_is_kept_and_sent_as_it_is() {
     assert_eq!(asked(&client, from), prompts);
     client.prompt(&session, "last");
     let sent = conversation(mock.requests().last().unwrap());
-    let sent: Vec<&str> = sent.iter().filter(|(role, _)| role == "user").map(|(_, text)| text.as_str()).collect();
+    let sent: Vec<&str> = sent
+        .iter()
+        .filter(|(role, _)| role == "user")
+        .map(|(_, text)| text.as_str())
+        .collect();
     assert_eq!(sent[..4], prompts);
 }
 
@@ -407,14 +448,24 @@ fn the_models_own_reasoning_goes_back_to_it_after_a_restart() {
     assert_eq!(times_told(&client, from, "because"), 1);
     client.prompt(&session, "and?");
     let request = mock.requests().pop().unwrap();
-    let reasoned: Vec<&Value> = request.messages().iter().filter(|message| message["reasoning_content"] == "because").collect();
+    let reasoned: Vec<&Value> = request
+        .messages()
+        .iter()
+        .filter(|message| message["reasoning_content"] == "because")
+        .collect();
     assert_eq!(reasoned.len(), 1);
-    assert_eq!((&reasoned[0]["role"], &reasoned[0]["content"]), (&json!("assistant"), &json!("so")));
+    assert_eq!(
+        (&reasoned[0]["role"], &reasoned[0]["content"]),
+        (&json!("assistant"), &json!("so"))
+    );
 }
 
 #[test]
 fn a_session_is_listed_while_its_first_turn_runs() {
-    let home = home(&[json!({"steps": [{"text": "half"}, {"wait_cancel": true}]}), says("next")]);
+    let home = home(&[
+        json!({"steps": [{"text": "half"}, {"wait_cancel": true}]}),
+        says("next"),
+    ]);
     let (mut client, session) = Client::with_session(&home);
     let prompt = client.begin_prompt(&session, "go");
     client.wait_for_update("agent_message_chunk");
