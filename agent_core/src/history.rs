@@ -3,10 +3,10 @@
 //! Odd endings are repaired here and never in place: every call gets a result, every turn that ended badly gets one
 //! closing message, and no message is empty. So a session can't be bricked by its own past.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use crate::content::Content;
-use crate::event::{CallInput, Envelope, Event, Failure, StopReason, ToolCall, ToolOutcome, ToolStatus};
+use crate::event::{CallInput, Envelope, ErrorClass, Event, Failure, StopReason, ToolCall, ToolOutcome, ToolStatus};
 use crate::id::{SessionId, ToolCallId, TurnId};
 use crate::provider::{Call, Message, Native};
 use crate::replay::INTERRUPTED_CALL;
@@ -20,10 +20,11 @@ const PAGE: usize = 512;
 pub(crate) struct History {
     messages: Vec<Message>,
     draft: Draft,
-    /// Turns that the core answered itself.
-    commands: HashSet<TurnId>,
-    /// Whether the last turn has its end.
-    closed: bool,
+    /// The turn that has begun and not ended. What belongs to another one is not for the model: the core answered it
+    /// itself, or its prompt is hidden.
+    turn: Option<TurnId>,
+    /// Where its prompt is among the messages.
+    turn_start: usize,
     seq: u64,
 }
 
@@ -41,10 +42,7 @@ impl History {
     /// Folds what is stored of a session.
     pub(crate) fn read(store: &Store, session: &SessionId) -> Result<Self, StoreError> {
         let hidden = store.hidden(session)?;
-        let mut history = Self {
-            closed: true,
-            ..Self::default()
-        };
+        let mut history = Self::default();
         loop {
             let rows = store.events(session, history.seq, PAGE)?;
             let full = rows.len() == PAGE;
@@ -68,16 +66,39 @@ impl History {
 
     /// Takes the next event in.
     pub(crate) fn follow(&mut self, envelope: &Envelope) {
-        if envelope.turn.is_some_and(|turn| self.commands.contains(&turn)) {
-            return;
+        if let Event::UserMessage {
+            content,
+            context,
+            command: false,
+            ..
+        } = &envelope.event
+        {
+            self.begin_turn(envelope.turn, content, context);
+        } else if self.turn.is_some() && envelope.turn == self.turn {
+            self.go_on(&envelope.event);
         }
-        // The rest of a turn whose prompt is hidden, such as the answer to `/clear`.
-        if self.closed && !matches!(envelope.event, Event::UserMessage { .. }) {
-            return;
-        }
-        match &envelope.event {
-            Event::UserMessage { command: true, .. } => self.commands.extend(envelope.turn),
-            Event::UserMessage { content, context, .. } => self.begin_turn(content, context),
+    }
+
+    /// Tokens of all that is known, roughly: a quarter of the bytes.
+    pub(crate) fn estimate(&self) -> u64 {
+        let bytes: usize = self.messages.iter().map(size).sum();
+        let calls: usize = self.draft.calls.iter().map(|call| call_size(&to_call(call))).sum();
+        (bytes + self.draft.text.len() + calls) as u64 / 4
+    }
+
+    /// Messages by who they are from: user, model, tools.
+    pub(crate) fn counts(&mut self) -> (usize, usize, usize) {
+        let messages = self.messages();
+        let count = |is: fn(&Message) -> bool| messages.iter().filter(|message| is(message)).count();
+        (
+            count(|message| matches!(message, Message::User(_))),
+            count(|message| matches!(message, Message::Assistant { .. })),
+            count(|message| matches!(message, Message::ToolResult { .. })),
+        )
+    }
+
+    fn go_on(&mut self, event: &Event) {
+        match event {
             Event::AgentText { text, .. } => self.speaking().text.push_str(text),
             Event::AgentThought { text, .. } => self.speaking().thought.push_str(text),
             Event::StepFinished { native, .. } => self.speaking().native.clone_from(native),
@@ -87,7 +108,8 @@ impl History {
             }
             Event::TurnFinished { stop, .. } => self.end_turn(closing(*stop)),
             Event::TurnFailed { failure } => self.fail_turn(failure),
-            Event::ToolPlanned { .. }
+            Event::UserMessage { .. }
+            | Event::ToolPlanned { .. }
             | Event::ToolProgress { .. }
             | Event::ApprovalRequested { .. }
             | Event::ApprovalDecided { .. }
@@ -98,30 +120,14 @@ impl History {
         }
     }
 
-    /// Tokens of all messages, roughly: a quarter of their bytes.
-    pub(crate) fn estimate(&mut self) -> u64 {
-        let bytes: usize = self.messages().iter().map(size).sum();
-        bytes as u64 / 4
-    }
-
-    /// Messages by who they are from: user, model, tools.
-    pub(crate) fn counts(&mut self) -> (usize, usize, usize) {
-        let count = |is: fn(&Message) -> bool, messages: &[Message]| messages.iter().filter(|one| is(one)).count();
-        let messages = self.messages();
-        (
-            count(|one| matches!(one, Message::User(_)), messages),
-            count(|one| matches!(one, Message::Assistant { .. }), messages),
-            count(|one| matches!(one, Message::ToolResult { .. }), messages),
-        )
-    }
-
-    fn begin_turn(&mut self, content: &[Content], context: &[Content]) {
-        if !self.closed {
+    fn begin_turn(&mut self, turn: Option<TurnId>, content: &[Content], context: &[Content]) {
+        if self.turn.is_some() {
             self.end_turn(Some(
                 "[This turn was interrupted: the agent ended. What was begun may be partly done.]",
             ));
         }
-        self.closed = false;
+        self.turn = turn;
+        self.turn_start = self.messages.len();
         let content: Vec<Content> = content.iter().chain(context).cloned().collect();
         let content = if content.is_empty() {
             vec![Content::text("(empty)")]
@@ -158,6 +164,27 @@ impl History {
     }
 
     fn fail_turn(&mut self, failure: &Failure) {
+        match failure.class {
+            // Sent again, they would fail every turn that follows.
+            ErrorClass::ImageRejected | ErrorClass::PayloadTooLarge => {
+                self.messages.iter_mut().for_each(without_pictures);
+            }
+            ErrorClass::ContentPolicy => return self.forget_turn(),
+            ErrorClass::Auth
+            | ErrorClass::Billing
+            | ErrorClass::RateLimit
+            | ErrorClass::Overloaded
+            | ErrorClass::Server
+            | ErrorClass::Timeout
+            | ErrorClass::Network
+            | ErrorClass::Tls
+            | ErrorClass::ContextOverflow
+            | ErrorClass::ModelNotFound
+            | ErrorClass::BadRequest
+            | ErrorClass::Protocol
+            | ErrorClass::Config
+            | ErrorClass::Internal => {}
+        }
         let partly = if self.draft.calls.is_empty() && !self.ends_with_result() {
             ""
         } else {
@@ -167,9 +194,16 @@ impl History {
         self.end_turn(Some(&note));
     }
 
+    /// Leaves the turn out: the service does not take its prompt.
+    fn forget_turn(&mut self) {
+        self.turn = None;
+        self.draft = Draft::default();
+        self.messages.truncate(self.turn_start);
+    }
+
     /// Ends the turn; the model's last word is its own, or the note.
     fn end_turn(&mut self, note: Option<&str>) {
-        self.closed = true;
+        self.turn = None;
         let cut_short = note.is_some() && self.draft.calls.is_empty() && !self.draft.text.is_empty();
         if let (true, Some(note)) = (cut_short, note) {
             // What was said and the note are one message; the stored item of the service does not have the note.
@@ -194,6 +228,18 @@ impl History {
 
     fn ends_with_result(&self) -> bool {
         matches!(self.messages.last(), Some(Message::ToolResult { .. }))
+    }
+}
+
+fn without_pictures(message: &mut Message) {
+    let content = match message {
+        Message::User(content) | Message::ToolResult { images: content, .. } => content,
+        Message::Assistant { .. } => return,
+    };
+    for piece in content {
+        if matches!(piece, Content::Image { .. }) {
+            *piece = Content::text("[A picture was here; the model's service did not take it.]");
+        }
     }
 }
 

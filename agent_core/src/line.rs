@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use crate::cancel::Cancel;
 use crate::event::{Envelope, Event, SessionChange, Severity};
 use crate::id::{MessageId, SessionId, TurnId};
-use crate::outward::{Answer, CallError, CallId, Outlet, Outward, Parcel, ROOM, SessionView};
+use crate::outward::{Answer, CallError, CallId, Outlet, Outward, Parcel, SessionView};
 use crate::replay::Replay;
 use crate::store::{Durability, Kept, OpenMessage, Store, StoreError};
 
@@ -33,10 +33,15 @@ struct State {
     last_seq: u64,
     /// Messages that are being spoken, by the number their row will have.
     speeches: Vec<Open>,
+    /// Turns that have begun and not ended.
+    turns: Vec<TurnId>,
     /// What happens while a replay is on its way; sent behind it.
     held: Option<Vec<Parcel>>,
     /// The user has been told that events wait to be stored.
     told_unsaved: bool,
+    /// This process is the session's writer. While it is not, what happens here is sent and neither numbered nor
+    /// stored: the rows are another process's.
+    is_writer: bool,
 }
 
 struct Open {
@@ -45,6 +50,26 @@ struct Open {
     id: MessageId,
     voice: Voice,
     message: OpenMessage,
+}
+
+/// Where a session stands when a replay begins.
+struct Standpoint {
+    /// The newest row.
+    upto: u64,
+    /// What open messages have said so far.
+    spoken: Vec<Envelope>,
+    /// Turns that have no end yet.
+    running: Vec<TurnId>,
+}
+
+impl State {
+    fn follow(&mut self, turn: Option<TurnId>, event: &Event) {
+        if matches!(event, Event::UserMessage { .. }) {
+            self.turns.extend(turn);
+        } else if event.ends_turn() {
+            self.turns.retain(|running| Some(*running) != turn);
+        }
+    }
 }
 
 /// What a chunk of a message is.
@@ -69,8 +94,10 @@ impl Line {
         let state = State {
             last_seq,
             speeches: Vec::new(),
+            turns: Vec::new(),
             held: None,
             told_unsaved: false,
+            is_writer: false,
         };
         Self(Arc::new(Inner {
             session,
@@ -81,6 +108,21 @@ impl Line {
         }))
     }
 
+    /// From now on this process writes the session's rows; whether that is news.
+    pub(crate) fn take_over(&self) -> bool {
+        !std::mem::replace(&mut self.0.state.lock().is_writer, true)
+    }
+
+    /// Another process writes the session's rows.
+    pub(crate) fn step_back(&self) {
+        self.0.state.lock().is_writer = false;
+    }
+
+    /// Whether this process writes the session's rows.
+    pub(crate) fn is_writer(&self) -> bool {
+        self.0.state.lock().is_writer
+    }
+
     /// Numbers an event, stores it, sends it.
     pub(crate) fn emit(&self, turn: Option<TurnId>, event: Event) -> Envelope {
         let durability = if event.ends_turn() {
@@ -89,7 +131,7 @@ impl Line {
             Durability::Process
         };
         let mut state = self.0.state.lock();
-        let live_only = event.is_live_only();
+        let live_only = event.is_live_only() || !state.is_writer;
         if !live_only {
             state.last_seq += 1;
         }
@@ -97,6 +139,7 @@ impl Line {
         if !live_only {
             self.keep(&mut state, turn, envelope.clone(), durability);
         }
+        state.follow(turn, &envelope.event);
         self.send(&mut state, Outward::Live(envelope.clone()));
         envelope
     }
@@ -133,10 +176,9 @@ impl Line {
     }
 
     /// Sends all that is visible of the session so far, then the answer. What happens meanwhile follows behind.
-    pub(crate) fn replay(&self, call: CallId, running: Option<TurnId>, answer: Answer) {
+    pub(crate) fn replay(&self, call: CallId, answer: Answer) {
         let _one_at_a_time = self.0.replaying.lock();
-        let (upto, spoken) = self.hold();
-        let result = self.send_replay(upto, spoken, running).map(|()| answer);
+        let result = self.send_replay(self.hold()).map(|()| answer);
         let result = result.map_err(CallError::from);
         self.0.outlet.send(Outward::Answer { call, result });
         self.release();
@@ -152,18 +194,23 @@ impl Line {
         self.send(&mut self.0.state.lock(), Outward::Answer { call, result });
     }
 
-    /// Holds back what happens from now on; the newest row, and what open messages have said so far.
-    fn hold(&self) -> (u64, Vec<Envelope>) {
+    /// Holds back what happens from now on, and says where it stands.
+    fn hold(&self) -> Standpoint {
         let mut state = self.0.state.lock();
         state.held = Some(Vec::new());
         let spoken = state.speeches.iter().map(|open| {
             let text = open.message.text().to_owned();
             self.envelope(open.turn, open.seq, open.voice.event(open.id.clone(), text))
         });
-        (state.last_seq, spoken.collect())
+        Standpoint {
+            upto: state.last_seq,
+            spoken: spoken.collect(),
+            running: state.turns.clone(),
+        }
     }
 
-    fn send_replay(&self, upto: u64, spoken: Vec<Envelope>, running: Option<TurnId>) -> Result<(), StoreError> {
+    fn send_replay(&self, standpoint: Standpoint) -> Result<(), StoreError> {
+        let Standpoint { upto, spoken, running } = standpoint;
         let mut replay = Replay::new(&self.0.store, &self.0.session, upto, running)?;
         while let Some(page) = replay.next_page()? {
             // A message that was open at the start may have got its row since; it comes below, once.
@@ -177,20 +224,14 @@ impl Line {
     }
 
     fn send_old(&self, envelope: Envelope) {
-        // What is held back takes room too, and gets out only behind the replay.
-        self.0.outlet.wait_below(ROOM + self.held_size(), &Cancel::new());
+        self.0.outlet.wait_for_replay();
         self.0.outlet.send(Outward::Replay(envelope));
-    }
-
-    fn held_size(&self) -> usize {
-        let state = self.0.state.lock();
-        state.held.iter().flatten().map(Parcel::size).sum()
     }
 
     fn release(&self) {
         let mut state = self.0.state.lock();
         for parcel in state.held.take().into_iter().flatten() {
-            self.0.outlet.deliver(parcel);
+            self.0.outlet.release(parcel);
         }
     }
 
@@ -206,7 +247,10 @@ impl Line {
     fn send(&self, state: &mut State, outward: Outward) {
         let parcel = self.0.outlet.pack(outward);
         match &mut state.held {
-            Some(held) => held.push(parcel),
+            Some(held) => {
+                self.0.outlet.hold(&parcel);
+                held.push(parcel);
+            }
             None => self.0.outlet.deliver(parcel),
         }
     }

@@ -37,10 +37,13 @@ pub(crate) fn create(engine: &Engine, folders: Folders) -> Result<Arc<Session>, 
 /// Opens a stored session, or moves one that is open already.
 pub(crate) fn open(engine: &Engine, id: &SessionId, folders: Option<Folders>) -> Result<Arc<Session>, CallError> {
     if let Some(session) = engine.session(id) {
-        if let Some(folders) = folders {
-            move_to(engine, &session, folders)?;
+        if !is_behind(engine, &session) {
+            if let Some(folders) = folders {
+                move_to(engine, &session, folders)?;
+            }
+            return Ok(session);
         }
-        return Ok(session);
+        engine.remove(id);
     }
     make_whole(engine, id)?;
     let record = engine.store.session(id)?;
@@ -55,6 +58,13 @@ pub(crate) fn open(engine: &Engine, id: &SessionId, folders: Option<Folders>) ->
         None => check(&stored).map(|_| ())?,
     }
     Ok(session)
+}
+
+/// Whether another process has gone on with an open session, so that what is in memory here is out of date.
+fn is_behind(engine: &Engine, session: &Session) -> bool {
+    // Read before the line is asked, since rows of this process are numbered before they are stored.
+    let record = engine.store.session(&session.id).ok().flatten();
+    session.running().is_none() && record.is_some_and(|record| record.last_seq > session.line.last_seq())
 }
 
 /// Gives a message that a dead process left open its row. One that a living process speaks is left alone.
@@ -94,6 +104,8 @@ fn restore(engine: &Engine, record: &SessionRecord, folders: Folders) -> Result<
         system: Some(record.system.as_str().into()),
         told: Some(told),
         context: record.context,
+        key_refused: false,
+        unstored: Vec::new(),
         notices: fallback
             .into_iter()
             .chain(engine.store.warning().map(unsaved))
@@ -129,6 +141,25 @@ fn provider_of(
     }
 }
 
+/// Opens the session's model again if its service has refused the key: the user may have given another one since.
+pub(crate) fn renew_key(engine: &Engine, session: &Session) {
+    if !session.change_standing(|standing| std::mem::take(&mut standing.key_refused)) {
+        return;
+    }
+    let settings = session.settings();
+    let model = &settings.provider.model().name;
+    match engine.setup.provider(&settings.config, model) {
+        Ok(provider) => session.change_settings(|now| {
+            // The user may have chosen another model meanwhile.
+            if now.provider.model().name == *model {
+                now.provider = provider;
+            }
+        }),
+        // The turn asks with the old key, and its failure says what to do.
+        Err(error) => tracing::warn!(session = %session.id, %error, "the model can't be opened again"),
+    }
+}
+
 /// Moves a session to other folders, if they are other ones.
 fn move_to(engine: &Engine, session: &Session, folders: Folders) -> Result<(), CallError> {
     let roots = check(&folders)?;
@@ -152,12 +183,11 @@ fn move_to(engine: &Engine, session: &Session, folders: Folders) -> Result<(), C
         settings.folders = new.folders;
         settings.roots = new.roots;
         settings.workspace = new.workspace;
+        // It was given for the folders as they were.
+        settings.edits_granted = false;
     });
     if moved {
-        if session.standing().system.is_some() {
-            let change = SessionChange::Cwd(cwd.clone());
-            session.line.emit(session.running(), Event::SessionChanged { change });
-        }
+        session.tell(session.running(), SessionChange::Cwd(cwd.clone()));
         let notice = Event::Notice {
             severity: Severity::Info,
             title: format!("this session now works in {}; before it was {before}", cwd.display()),
@@ -224,6 +254,14 @@ fn real_folder(field: &'static str, folder: &Path) -> Result<PathBuf, CallError>
 
 /// Makes this process the session's writer, and its first prompt the begin of its history.
 pub(crate) fn claim(engine: &Engine, session: &Session) -> Result<(), TurnError> {
+    let claimed = make_writer(engine, session);
+    if let Err(TurnError::Held(_)) = claimed {
+        session.line.step_back();
+    }
+    claimed
+}
+
+fn make_writer(engine: &Engine, session: &Session) -> Result<(), TurnError> {
     engine.store.claim(&session.id).map_err(|held| {
         TurnError::Held(format!(
             "process {} works in this session; close it there, or begin a new session here",
@@ -232,6 +270,7 @@ pub(crate) fn claim(engine: &Engine, session: &Session) -> Result<(), TurnError>
     })?;
     if session.standing().system.is_none() {
         begin(engine, session);
+        session.line.take_over();
         return Ok(());
     }
     let record = engine.store.session(&session.id)?;
@@ -240,6 +279,11 @@ pub(crate) fn claim(engine: &Engine, session: &Session) -> Result<(), TurnError>
         return Err(TurnError::Held(
             "another process has gone on with this session since it was opened here; load it again".into(),
         ));
+    }
+    if session.line.take_over() {
+        for change in session.change_standing(|standing| std::mem::take(&mut standing.unstored)) {
+            session.line.emit(session.running(), Event::SessionChanged { change });
+        }
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use crate::approval::Mode;
 use crate::engine::Engine;
-use crate::event::{Event, SessionChange};
+use crate::event::SessionChange;
 use crate::id::TurnId;
 use crate::outward::CallError;
 use crate::provider::ModelRef;
@@ -39,12 +39,9 @@ pub(crate) fn set_model(engine: &Engine, session: &Session, turn: Option<TurnId>
     Ok(())
 }
 
-/// Stores the change, unless the session was never prompted and so has no history yet, and shows it.
+/// Stores the change and shows it.
 fn tell(session: &Session, turn: Option<TurnId>, change: SessionChange) {
-    if session.standing().system.is_some() {
-        let change = change.clone();
-        session.line.emit(turn, Event::SessionChanged { change });
-    }
+    session.tell(turn, change.clone());
     session.line.show(change, session.view());
 }
 

@@ -182,6 +182,8 @@ struct Gauge {
 #[derive(Default)]
 struct Waiting {
     bytes: usize,
+    /// Of them: bytes of parcels that are held back behind a replay.
+    held: usize,
     /// Threads in [`Gauge::wait`], so that a parcel's end needs to wake nobody in the common case.
     waiters: usize,
 }
@@ -218,25 +220,41 @@ impl Outlet {
 
     /// Waits until less than [`ROOM`] bytes wait, or until a cancel.
     pub fn wait_for_room(&self, cancel: &Cancel) {
-        self.wait_below(ROOM, cancel);
+        self.wait(|waiting| waiting.bytes < ROOM, cancel);
     }
 
-    /// Waits until less than `limit` bytes wait, or until a cancel.
-    pub(crate) fn wait_below(&self, limit: usize, cancel: &Cancel) {
-        let waiting = self.gauge.state.lock().bytes;
-        if waiting >= limit {
+    /// The same for a replay: what is held back behind it can't leave before it, and so does not count.
+    pub(crate) fn wait_for_replay(&self) {
+        self.wait(|waiting| waiting.bytes < ROOM + waiting.held, &Cancel::new());
+    }
+
+    /// Counts a parcel as held back.
+    pub(crate) fn hold(&self, parcel: &Parcel) {
+        self.gauge.state.lock().held += parcel.size;
+        self.gauge.room.notify_all();
+    }
+
+    /// Puts a parcel on its way that was held back.
+    pub(crate) fn release(&self, parcel: Parcel) {
+        self.gauge.state.lock().held -= parcel.size;
+        self.deliver(parcel);
+    }
+
+    fn wait(&self, has_room: impl Fn(&Waiting) -> bool, cancel: &Cancel) {
+        let is_full = !has_room(&self.gauge.state.lock());
+        if is_full {
             let gauge = self.gauge.clone();
             let _wake_up = cancel.on_cancel(move || gauge.wake());
-            self.gauge.wait(limit, cancel);
+            self.gauge.wait(has_room, cancel);
         }
     }
 }
 
 impl Gauge {
-    fn wait(&self, limit: usize, cancel: &Cancel) {
+    fn wait(&self, has_room: impl Fn(&Waiting) -> bool, cancel: &Cancel) {
         let mut state = self.state.lock();
         state.waiters += 1;
-        while state.bytes >= limit && !cancel.is_set() {
+        while !has_room(&state) && !cancel.is_set() {
             self.room.wait(&mut state);
         }
         state.waiters -= 1;
@@ -250,19 +268,9 @@ impl Gauge {
 }
 
 impl Parcel {
-    /// Looks at the content.
-    pub fn outward(&self) -> Option<&Outward> {
-        self.outward.as_ref()
-    }
-
     /// Takes the content out; its room stays taken until the parcel is dropped.
     pub fn take(&mut self) -> Option<Outward> {
         self.outward.take()
-    }
-
-    /// The bytes it takes.
-    pub(crate) fn size(&self) -> usize {
-        self.size
     }
 }
 

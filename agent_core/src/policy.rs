@@ -97,7 +97,13 @@ impl Policy<'_> {
             let folder = plan.cwd.real.display();
             return ask(format!("it starts in {folder}, which is outside the workspace"), None);
         }
-        let exact = plan.facts.exact.as_ref();
+        // A grant is for the session's own folder; elsewhere the same words may mean other things.
+        let home = self
+            .boundary
+            .roots
+            .first()
+            .is_some_and(|root| plan.cwd.real.starts_with(root));
+        let exact = plan.facts.exact.as_ref().filter(|_| home);
         if self.mode == Mode::DontAsk || exact.is_some_and(self.is_granted) {
             return Verdict::Allow;
         }

@@ -16,21 +16,21 @@ pub(crate) struct Replay<'a> {
     session: &'a SessionId,
     hidden: Vec<RangeInclusive<u64>>,
     upto: u64,
-    running: Option<TurnId>,
+    running: Vec<TurnId>,
     read: u64,
     ended: bool,
-    /// The turn that the rows are in, until its end has been seen.
-    turn: Option<TurnId>,
-    open_calls: Vec<ToolCallId>,
+    /// Turns whose end has not been seen yet: one, and commands that were given beside it.
+    turns: Vec<TurnId>,
+    calls: Vec<(Option<TurnId>, ToolCallId)>,
 }
 
 impl<'a> Replay<'a> {
-    /// Reads rows up to `upto`. The turn that is `running` is left as it is.
+    /// Reads rows up to `upto`. Turns that are `running` are left as they are.
     pub(crate) fn new(
         store: &'a Store,
         session: &'a SessionId,
         upto: u64,
-        running: Option<TurnId>,
+        running: Vec<TurnId>,
     ) -> Result<Self, StoreError> {
         Ok(Self {
             store,
@@ -40,8 +40,8 @@ impl<'a> Replay<'a> {
             running,
             read: 0,
             ended: false,
-            turn: None,
-            open_calls: Vec::new(),
+            turns: Vec::new(),
+            calls: Vec::new(),
         })
     }
 
@@ -61,7 +61,7 @@ impl<'a> Replay<'a> {
         }
         if !full || self.read >= self.upto {
             self.ended = true;
-            self.close_turn(&mut page);
+            self.close_turns(&mut page);
         }
         Ok(Some(page))
     }
@@ -71,19 +71,21 @@ impl<'a> Replay<'a> {
     }
 
     fn follow(&mut self, row: Envelope, page: &mut Vec<Envelope>) {
-        if row.turn.is_some() && row.turn != self.turn && begins_turn(&row.event) {
-            self.close_turn(page);
-            self.turn = row.turn;
-        }
         match &row.event {
-            Event::ToolStarted { call } => self.open_calls.push(call.id.clone()),
-            Event::ToolFinished { id, .. } => self.open_calls.retain(|open| open != id),
-            Event::TurnFinished { .. } | Event::TurnFailed { .. } if row.turn == self.turn => {
-                self.close_calls(page);
-                self.turn = None;
+            Event::UserMessage { command, .. } => {
+                // A command may have been given beside a turn that went on after it.
+                if !command {
+                    self.close_turns(page);
+                }
+                self.turns.extend(row.turn);
             }
-            Event::UserMessage { .. }
-            | Event::AgentText { .. }
+            Event::ToolStarted { call } => self.calls.push((row.turn, call.id.clone())),
+            Event::ToolFinished { id, .. } => self.calls.retain(|(_, open)| open != id),
+            Event::TurnFinished { .. } | Event::TurnFailed { .. } => {
+                self.close_calls(row.turn, page);
+                self.turns.retain(|open| Some(*open) != row.turn);
+            }
+            Event::AgentText { .. }
             | Event::AgentThought { .. }
             | Event::ToolPlanned { .. }
             | Event::ToolProgress { .. }
@@ -93,47 +95,42 @@ impl<'a> Replay<'a> {
             | Event::StepFinished { .. }
             | Event::Notice { .. }
             | Event::HistoryMoved { .. }
-            | Event::SessionChanged { .. }
-            | Event::TurnFinished { .. }
-            | Event::TurnFailed { .. } => {}
+            | Event::SessionChanged { .. } => {}
         }
         page.push(row);
     }
 
-    /// Ends a turn that has no end of its own, unless it is still running.
-    fn close_turn(&mut self, page: &mut Vec<Envelope>) {
-        let Some(turn) = self.turn.take() else { return };
-        if self.running == Some(turn) {
-            self.open_calls.clear();
-            return;
+    /// Ends the turns that have no end of their own, unless they are still running.
+    fn close_turns(&mut self, page: &mut Vec<Envelope>) {
+        for turn in std::mem::take(&mut self.turns) {
+            if self.running.contains(&turn) {
+                self.turns.push(turn);
+                continue;
+            }
+            self.close_calls(Some(turn), page);
+            let failure = Failure::new(ErrorClass::Internal, INTERRUPTED_TURN);
+            page.push(self.made_up(Some(turn), Event::TurnFailed { failure }));
         }
-        self.turn = Some(turn);
-        self.close_calls(page);
-        let failure = Failure {
-            class: ErrorClass::Internal,
-            message: INTERRUPTED_TURN.into(),
-            provider: None,
-            status: None,
-            retry_after_ms: None,
-        };
-        page.push(self.made_up(Event::TurnFailed { failure }));
-        self.turn = None;
     }
 
-    fn close_calls(&mut self, page: &mut Vec<Envelope>) {
-        for id in std::mem::take(&mut self.open_calls) {
+    fn close_calls(&mut self, turn: Option<TurnId>, page: &mut Vec<Envelope>) {
+        let (ended, open) = std::mem::take(&mut self.calls)
+            .into_iter()
+            .partition(|(of, _)| *of == turn);
+        self.calls = open;
+        for (_, id) in ended {
             let outcome = ToolOutcome {
                 status: ToolStatus::Failed,
                 output: ToolOutput::text(INTERRUPTED_CALL),
             };
-            page.push(self.made_up(Event::ToolFinished { id, outcome }));
+            page.push(self.made_up(turn, Event::ToolFinished { id, outcome }));
         }
     }
 
-    fn made_up(&self, event: Event) -> Envelope {
+    fn made_up(&self, turn: Option<TurnId>, event: Event) -> Envelope {
         Envelope {
             session: self.session.clone(),
-            turn: self.turn,
+            turn,
             seq: self.read,
             event,
         }
@@ -145,7 +142,3 @@ pub(crate) const INTERRUPTED_CALL: &str =
     "The agent ended while this call was open. Whether it took effect is unknown: look before you repeat it.";
 
 const INTERRUPTED_TURN: &str = "the agent ended before this turn was finished; send the prompt again to go on";
-
-fn begins_turn(event: &Event) -> bool {
-    matches!(event, Event::UserMessage { .. })
-}

@@ -213,7 +213,7 @@ fn open(engine: &Arc<Engine>, call: CallId, id: SessionId, folders: Option<Folde
         Ok(session) => {
             let answer = Answer::Opened(session.view());
             if replay {
-                session.line.replay(call, session.running(), answer);
+                session.line.replay(call, answer);
             } else {
                 session.line.answer(call, Ok(answer));
             }

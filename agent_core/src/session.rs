@@ -11,7 +11,7 @@ use crate::approval::{Mode, UserAnswer};
 use crate::cancel::Cancel;
 use crate::config::Config;
 use crate::content::Content;
-use crate::event::{ContextUse, Event};
+use crate::event::{ContextUse, Event, SessionChange};
 use crate::id::{ApprovalId, SessionId, TurnId};
 use crate::line::Line;
 use crate::outward::SessionView;
@@ -55,6 +55,10 @@ pub(crate) struct Standing {
     pub(crate) context: Option<ContextUse>,
     /// Notices that wait for the next turn to begin.
     pub(crate) notices: Vec<Event>,
+    /// The model's service has refused its key.
+    pub(crate) key_refused: bool,
+    /// Changes made here before this process became the session's writer.
+    pub(crate) unstored: Vec<SessionChange>,
 }
 
 struct State {
@@ -127,6 +131,18 @@ impl Session {
         change(&mut self.state.lock().standing)
     }
 
+    /// Tells of a change. It is stored now, or with the first prompt here: until then another process may be the
+    /// session's writer. A session that was never prompted has no history, and so nothing in it changes.
+    pub(crate) fn tell(&self, turn: Option<TurnId>, change: SessionChange) {
+        if self.standing().system.is_none() {
+            return;
+        }
+        if !self.line.is_writer() {
+            self.change_standing(|standing| standing.unstored.push(change.clone()));
+        }
+        self.line.emit(turn, Event::SessionChanged { change });
+    }
+
     /// What a surface shows of it.
     pub(crate) fn view(&self) -> SessionView {
         let state = self.state.lock();
@@ -181,6 +197,8 @@ impl Session {
             }
             None => {
                 state.running = None;
+                // A turn that panicked has left its own behind.
+                state.questions.clear();
                 Err(state.closing.as_mut().map(std::mem::take).unwrap_or_default())
             }
         }

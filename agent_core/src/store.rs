@@ -26,6 +26,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use rusqlite::Connection;
+
 use crate::approval::Grant;
 use crate::event::{Envelope, Event};
 use crate::id::{SessionId, TurnId};
@@ -131,9 +133,12 @@ impl Store {
         // What waits is looked at before the database: a row that is stored in between is seen twice and not missed.
         let waiting = self.database.queue.appends(Some(id));
         let created = self.database.queue.created(id);
-        let stored = self
-            .database
-            .read(format!("session {id}"), |connection| session::read(connection, id))?;
+        let stored = match created {
+            Some(_) => None,
+            None => self
+                .database
+                .read(format!("session {id}"), |connection| session::read(connection, id))?,
+        };
         let first = waiting.iter().find_map(|entry| entry.append()?.created.clone());
         let Some(mut record) = stored.or_else(|| created.or(first).map(|record| SessionRecord::clone(&record))) else {
             return Ok(None);
@@ -172,11 +177,9 @@ impl Store {
     /// When the database can't be read.
     pub fn events(&self, id: &SessionId, after_seq: u64, limit: usize) -> Result<Vec<Envelope>, StoreError> {
         let waiting = self.database.queue.appends(Some(id));
-        let mut events = self
-            .database
-            .read(format!("the events of session {id}"), |connection| {
-                reader::events(connection, id, after_seq, limit)
-            })?;
+        let mut events = self.read_rows(id, format!("the events of session {id}"), |connection| {
+            reader::events(connection, id, after_seq, limit)
+        })?;
         let appends = waiting.iter().filter_map(|entry| entry.append());
         let envelopes = appends.flat_map(|append| &append.envelopes);
         events.extend(envelopes.filter(|envelope| envelope.seq > after_seq).cloned());
@@ -194,11 +197,9 @@ impl Store {
     /// When the database can't be read.
     pub fn hidden(&self, id: &SessionId) -> Result<Vec<RangeInclusive<u64>>, StoreError> {
         let waiting = self.database.queue.appends(Some(id));
-        let mut ranges = self
-            .database
-            .read(format!("the history of session {id}"), |connection| {
-                reader::hidden(connection, id)
-            })?;
+        let mut ranges = self.read_rows(id, format!("the history of session {id}"), |connection| {
+            reader::hidden(connection, id)
+        })?;
         let appends = waiting.iter().filter_map(|entry| entry.append());
         ranges.extend(
             appends
@@ -208,6 +209,20 @@ impl Store {
         ranges.sort_by_key(|range| *range.end());
         ranges.dedup();
         Ok(ranges)
+    }
+
+    /// Reads what is stored of a session, to be asked after looking at what waits. One without a row has nothing
+    /// stored, so it can be used even where the database can't be read.
+    fn read_rows<T>(
+        &self,
+        id: &SessionId,
+        what: String,
+        query: impl FnOnce(&Connection) -> rusqlite::Result<Vec<T>>,
+    ) -> Result<Vec<T>, StoreError> {
+        match self.database.queue.created(id) {
+            Some(_) => Ok(Vec::new()),
+            None => self.database.read(what, query),
+        }
     }
 
     /// A page of the sessions that have messages, newest activity first; with `cwd` only those of that folder,

@@ -30,6 +30,8 @@ pub(crate) struct Turn<'a> {
     cancel: Cancel,
     /// The workspace as it was when the turn began; a move takes effect with the next one.
     workspace: Arc<dyn Workspace>,
+    /// Its tools as the model sees them.
+    specs: Vec<ToolSpec>,
     history: History,
     usage: Usage,
     /// The row of its prompt.
@@ -62,9 +64,11 @@ pub(crate) fn run(engine: &Engine, session: &Session, prompt: Prompt) {
     };
     let event = match end {
         Ok((stop, usage)) => Event::TurnFinished { stop, usage },
-        Err(error) => Event::TurnFailed {
-            failure: to_failure(error),
-        },
+        Err(error) => {
+            let failure = to_failure(error);
+            session.change_standing(|standing| standing.key_refused = failure.class == ErrorClass::Auth);
+            Event::TurnFailed { failure }
+        }
     };
     session.line.emit(Some(turn), event);
 }
@@ -77,12 +81,19 @@ impl<'a> Turn<'a> {
         prompt: Prompt,
     ) -> Result<(Self, Option<StopReason>), TurnError> {
         opening::claim(engine, session)?;
+        opening::renew_key(engine, session);
         let settings = session.settings();
         let mut turn = Self {
             engine,
             session,
             id: prompt.turn,
             cancel: prompt.cancel,
+            specs: settings
+                .workspace
+                .tools()
+                .iter()
+                .map(|tool| tool.spec().clone())
+                .collect(),
             workspace: settings.workspace.clone(),
             history: History::read(&engine.store, &session.id)?,
             usage: Usage::default(),
@@ -101,6 +112,7 @@ impl<'a> Turn<'a> {
             Vec::new()
         };
         let title = title::from_prompt(&prompt.content);
+        let unseen = unseen(&settings, prompt.content.iter().chain(&context));
         turn.first_row = turn.emit(Event::UserMessage {
             id: MessageId::new(),
             content: prompt.content,
@@ -108,6 +120,9 @@ impl<'a> Turn<'a> {
             command: false,
         });
         turn.tell_notices();
+        if let Some(notice) = unseen {
+            turn.emit(notice);
+        }
         turn.give_title(title);
         Ok((turn, stop))
     }
@@ -158,7 +173,10 @@ impl<'a> Turn<'a> {
             let calls = reply.calls.clone();
             self.finish_step(step, reply);
             let is_empty = calls.is_empty() && !spoke;
-            calls::run(self, calls.clone());
+            // What a refused reply asked for is not done: its turn leaves the history, and nobody would know of it.
+            if !matches!(finish, Finish::Refusal | Finish::ContentFilter) {
+                calls::run(self, calls.clone());
+            }
             if self.cancel.is_set() {
                 return Ok(StopReason::Cancelled);
             }
@@ -181,14 +199,13 @@ impl<'a> Turn<'a> {
     fn ask(&mut self) -> Result<(Reply, bool), ProviderError> {
         let settings = self.settings();
         let system = self.session.standing().system.unwrap_or_default();
-        let tools: Vec<ToolSpec> = self.tools().iter().map(|tool| tool.spec().clone()).collect();
         let id = MessageId::new();
         let mut speech: Option<Speech> = None;
         let mut ended = Vec::new();
         let mut spoke = false;
         let request = Request {
             system: &system,
-            tools: &tools,
+            tools: &self.specs,
             messages: self.history.messages(),
         };
         let (line, turn, cancel) = (&self.session.line, self.id, &self.cancel);
@@ -313,6 +330,17 @@ fn says_nothing(content: &[Content]) -> bool {
     content.iter().all(|piece| match piece {
         Content::Text { text } => text.trim().is_empty(),
         Content::Image { .. } | Content::Resource { .. } | Content::Link { .. } => false,
+    })
+}
+
+/// What the user should know of pictures that their model can't see. The provider tells the model.
+fn unseen<'a>(settings: &Settings, mut content: impl Iterator<Item = &'a Content>) -> Option<Event> {
+    let model = settings.provider.model();
+    let has_picture = content.any(|piece| matches!(piece, Content::Image { .. }));
+    (has_picture && !model.images).then(|| Event::Notice {
+        severity: Severity::Warning,
+        title: format!("{} doesn't see pictures", model.name),
+        detail: Some("It was told that there is one. Choose a model that sees, or put it in words.".into()),
     })
 }
 

@@ -447,3 +447,39 @@ fn a_question_nobody_answers_is_denied_after_its_time() {
     assert!(lines.contains("decided q1: Unanswered by Timeout"), "{lines}");
     assert!(lines.contains("Denied Not run: nobody answered"), "{lines}");
 }
+
+#[test]
+fn a_load_in_mid_turn_shows_what_was_said_so_far_and_goes_on() {
+    let reply = ScriptReply::new([ScriptStep::text("so "), ScriptStep::text("far"), ScriptStep::WaitCancel]);
+    let mut stage = Stage::new(vec![reply]);
+    let turn = stage.prompt("go");
+    stage.until(
+        nothing,
+        |envelope| matches!(&envelope.event, Event::AgentText { text, .. } if text == "far"),
+    );
+    check(&stage.replay(), "user: go\ntitle: go\ntext m1: so far");
+    stage.runtime.cancel(&stage.session);
+    let rest = stage.until(nothing, |envelope| {
+        envelope.turn == Some(turn) && envelope.event.ends_turn()
+    });
+    check(&rest, "turn: Cancelled");
+    check(&stage.replay(), "user: go\ntitle: go\ntext m1: so far\nturn: Cancelled");
+}
+
+#[test]
+fn a_command_beside_a_turn_does_not_cut_it_in_a_load() {
+    let mut stage = Stage::new(vec![ScriptReply::new([
+        ScriptStep::text("busy"),
+        ScriptStep::WaitCancel,
+    ])]);
+    let turn = stage.prompt("go");
+    stage.until(nothing, |envelope| matches!(envelope.event, Event::AgentText { .. }));
+    stage.turn("/version", nothing);
+    stage.runtime.cancel(&stage.session);
+    stage.until(nothing, |envelope| {
+        envelope.turn == Some(turn) && envelope.event.ends_turn()
+    });
+    let replayed = stage.replay();
+    assert_eq!(replayed.matches("turn").count(), 2, "{replayed}");
+    assert!(!replayed.contains("turn failed"), "{replayed}");
+}

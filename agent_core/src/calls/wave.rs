@@ -21,7 +21,7 @@ use crate::tool::ToolError;
 use crate::turn::Turn;
 
 /// What a call gets after a cancel to end by itself.
-const GRACE: Duration = Duration::from_secs(2);
+const GRACE: Duration = Duration::from_millis(1500);
 
 /// Calls that run at the same time.
 pub(super) struct Wave<'t, 'a> {
@@ -137,7 +137,8 @@ impl<'t, 'a> Wave<'t, 'a> {
             select! {
                 recv(from_lanes) -> message => match message {
                     Ok(message) => self.hear(message),
-                    // All lanes are gone; what is still open ends as it is dropped.
+                    // All lanes are gone: at a cancel by themselves, else by a fault, and what is open ends as it drops.
+                    Err(_) if self.turn.cancel().is_set() => self.cancel_all(),
                     Err(_) => return,
                 },
                 recv(self.answers) -> answer => {
@@ -211,6 +212,10 @@ impl<'t, 'a> Wave<'t, 'a> {
     }
 
     fn go(&mut self, id: &ToolCallId) {
+        // The cancel may have come while the call was shown; its turn in the loop ends the call.
+        if self.turn.cancel().is_set() {
+            return;
+        }
         if let Some(go) = self.open.get_mut(id).and_then(|open| open.go.take()) {
             // An error means that the lane is gone; its end is seen as a message or as the end of all lanes.
             let _ = go.send(());
@@ -333,6 +338,14 @@ impl<'t, 'a> Wave<'t, 'a> {
         }
     }
 
+    /// The same where nothing runs any more.
+    fn cancel_all(&mut self) {
+        self.cancel();
+        for id in self.ids(|_| true) {
+            self.end(&id, ended(ToolStatus::Cancelled, ABANDONED));
+        }
+    }
+
     fn time_is_up(&mut self) {
         let now = Instant::now();
         let due = |at: Option<Instant>| at.is_some_and(|at| at <= now);
@@ -349,10 +362,10 @@ impl<'t, 'a> Wave<'t, 'a> {
     fn abandon(&mut self, id: &ToolCallId) {
         if let Some(open) = self.open.get(id) {
             let name = open.call.name.clone();
-            tracing::warn!(call = %id, tool = name, "abandoned: it did not end within 2 s of the cancel");
+            tracing::warn!(call = %id, tool = name, "abandoned: it did not end in time after the cancel");
             self.turn.emit(Event::Notice {
                 severity: Severity::Warning,
-                title: format!("`{name}` did not stop within 2 s and was left behind"),
+                title: format!("`{name}` did not stop in time and was left behind"),
                 detail: None,
             });
             self.end(id, ended(ToolStatus::Cancelled, ABANDONED));

@@ -71,7 +71,7 @@ impl Agent {
                 chunks,
                 rest: Vec::new(),
             };
-            serve(runtime, inlet, settings, input, Output(writes), Cancel::new()).expect("serving begins");
+            serve(runtime, inlet, settings, input, Output(writes), &Cancel::new()).expect("serving begins");
         });
         let mut agent = Self {
             input: Some(input),

@@ -103,7 +103,8 @@ fn a_folder_that_goes_away_is_a_failed_call() {
 #[test]
 fn without_any_home_sessions_live_in_memory_and_the_user_is_told_once() {
     let home = Home::new();
-    let script = "mount --bind /dev/null /etc/passwd; mount -t tmpfs tmpfs /root; exec \"$@\"";
+    let script = "for file in passwd nsswitch.conf; do mount --bind /dev/null /etc/$file; done; \
+                  mount -t tmpfs tmpfs /root; exec \"$@\"";
     let Some(mut command) = with_mounts(&home, script) else {
         return;
     };

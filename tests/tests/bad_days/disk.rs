@@ -2,13 +2,13 @@
 //! on, the user is told once, and nothing that was there is changed.
 
 use std::fs::{self, OpenOptions, Permissions};
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::Write;
 use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OpenFlags};
-use serde_json::{Value, json};
+use serde_json::json;
 use talaria_tests::client::{Client, Home, run};
 use talaria_tests::start::{initialized, load, skip, through_shell, times_told, wait_until, with_mounts};
 
@@ -296,21 +296,17 @@ fn files_are_private_whatever_the_umask() {
     check_private(&home.state(), &mut names);
 }
 
-/// A store is read through SQLite only, so a damaged page that nobody needs is noticed late; it must still end well.
 #[test]
-fn a_store_that_breaks_under_a_running_agent_does_not_end_it() {
+fn a_store_that_is_cut_off_under_a_running_agent_does_not_end_it() {
     let home = Home::new();
     let (mut client, session) = Client::with_session(&home);
     assert_eq!(client.prompt(&session, "say one"), "end_turn");
     let path = home.state().join("state.db");
-    let mut file = OpenOptions::new().read(true).write(true).open(&path).unwrap();
-    let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes).unwrap();
-    file.seek(SeekFrom::Start(0)).unwrap();
-    file.set_len(0).unwrap();
-    drop(file);
-    assert_eq!(client.prompt(&session, "say two"), "end_turn");
-    assert_eq!(client.prompt(&session, "say three"), "end_turn");
-    let log = Value::from(client.log.clone()).to_string();
-    assert!(log.contains("three"));
+    OpenOptions::new().write(true).open(&path).unwrap().set_len(0).unwrap();
+    // What is stored of this session may be out of reach now; the prompt is answered either way.
+    let prompt = client.begin_prompt(&session, "say two");
+    if let Err(error) = client.response(prompt) {
+        assert!(error["message"].as_str().unwrap().contains("history"), "{error}");
+    }
+    check_memory(&home, client, &[]);
 }
