@@ -160,7 +160,7 @@ fn what_only_looks_like_a_command_goes_to_the_model() {
     client
         .request("session/prompt", json!({"sessionId": session, "prompt": prompt}))
         .unwrap();
-    assert_eq!(client.said(from), "the model");
+    assert!(client.said(from).ends_with("the model"));
 }
 
 #[test]
