@@ -42,22 +42,49 @@ fn resource(index: usize, resource: EmbeddedResourceResource) -> Result<Content,
         }),
         EmbeddedResourceResource::BlobResourceContents(blob) => {
             let data = bytes(&blob.blob, &format!("prompt[{index}].resource.blob"))?;
-            match blob.mime_type {
-                Some(mime_type) if mime_type.starts_with("image/") => Ok(Content::Image {
-                    mime_type,
-                    data,
-                    uri: Some(blob.uri),
-                }),
-                mime_type => Ok(Content::text(format!(
-                    "[{} was attached: {} bytes of {}, which can't be read as text]",
-                    blob.uri,
-                    data.bytes().len(),
-                    mime_type.as_deref().unwrap_or("unknown type"),
-                ))),
-            }
+            Ok(attached(blob.uri, blob.mime_type, data))
         }
         _ => Err(unserved(index, "this kind of resource is not taken")),
     }
+}
+
+/// An attached file: a picture, a text, or a note that it is neither.
+fn attached(uri: String, mime_type: Option<String>, data: Blob) -> Content {
+    let text = std::str::from_utf8(data.bytes())
+        .ok()
+        .filter(|text| !text.contains('\0'));
+    match (mime_type, text) {
+        (Some(mime_type), _) if mime_type.starts_with("image/") => Content::Image {
+            mime_type,
+            data,
+            uri: Some(uri),
+        },
+        (mime_type, Some(text)) if mime_type.as_deref().is_none_or(is_text) => Content::Resource {
+            text: text.to_owned(),
+            uri,
+            mime_type,
+        },
+        (mime_type, _) => Content::text(format!(
+            "[{uri} was attached: {} bytes of {}, which can't be read as text]",
+            data.bytes().len(),
+            mime_type.as_deref().unwrap_or("unknown type"),
+        )),
+    }
+}
+
+/// Whether files of this type are read by people.
+fn is_text(mime_type: &str) -> bool {
+    let kind = mime_type.split(';').next().unwrap_or_default().trim();
+    kind.starts_with("text/")
+        || kind.ends_with("+json")
+        || kind.ends_with("+xml")
+        || [
+            "application/json",
+            "application/xml",
+            "application/toml",
+            "application/yaml",
+        ]
+        .contains(&kind)
 }
 
 fn bytes(base64: &str, field: &str) -> Result<Blob, Error> {
@@ -133,6 +160,21 @@ mod tests {
         check(
             json!({ "type": "resource", "resource": { "uri": "u", "blob": "YWJj", "mimeType": "application/pdf" } }),
             Content::text("[u was attached: 3 bytes of application/pdf, which can't be read as text]"),
+        );
+        let text = |mime_type: Option<&str>| Content::Resource {
+            uri: "u".into(),
+            mime_type: mime_type.map(str::to_owned),
+            text: "abc".into(),
+        };
+        for mime_type in [None, Some("text/plain; charset=utf-8"), Some("application/ld+json")] {
+            check(
+                json!({ "type": "resource", "resource": { "uri": "u", "blob": "YWJj", "mimeType": mime_type } }),
+                text(mime_type),
+            );
+        }
+        check(
+            json!({ "type": "resource", "resource": { "uri": "u", "blob": "YQBi", "mimeType": "text/plain" } }),
+            Content::text("[u was attached: 3 bytes of text/plain, which can't be read as text]"),
         );
     }
 
