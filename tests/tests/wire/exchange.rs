@@ -5,7 +5,7 @@ use talaria_tests::client::{Client, Home};
 
 /// What one line is answered with.
 #[derive(Debug, PartialEq)]
-pub enum Expect {
+pub(crate) enum Expect {
     /// Nothing at all.
     Silence,
     /// One result, to this id.
@@ -15,7 +15,7 @@ pub enum Expect {
 }
 
 /// An agent in an empty home that has been initialized and knows nothing else.
-pub fn agent() -> (Home, Client) {
+pub(crate) fn agent() -> (Home, Client) {
     let home = Home::new();
     let client = Client::initialized(&home, json!({}));
     (home, client)
@@ -23,7 +23,7 @@ pub fn agent() -> (Home, Client) {
 
 /// Sends a line and waits for its response, if it asks for one; then for that of another line, which is answered at
 /// once and after all that the first one leads to. Gives back what came before it.
-pub fn exchange(client: &mut Client, line: &[u8]) -> Vec<Value> {
+pub(crate) fn exchange(client: &mut Client, line: &[u8]) -> Vec<Value> {
     let from = client.log.len();
     client.send_raw(&[line, b"\n"].concat());
     if let Some(id) = asked_by(line) {
@@ -45,7 +45,7 @@ fn asked_by(line: &[u8]) -> Option<Value> {
 
 /// Sends a line that must be answered so, and nothing else be said but updates. No answer repeats what was sent.
 #[track_caller]
-pub fn check(client: &mut Client, line: impl AsRef<[u8]>, expect: &Expect) -> Value {
+pub(crate) fn check(client: &mut Client, line: impl AsRef<[u8]>, expect: &Expect) -> Value {
     let line = line.as_ref();
     let came = exchange(client, line);
     let shown = String::from_utf8_lossy(&line[..line.len().min(200)]).into_owned();
@@ -71,7 +71,7 @@ pub fn check(client: &mut Client, line: impl AsRef<[u8]>, expect: &Expect) -> Va
 
 /// Sends a request that must be refused for this field.
 #[track_caller]
-pub fn check_field(client: &mut Client, method: &str, params: &Value, field: &str) {
+pub(crate) fn check_field(client: &mut Client, method: &str, params: &Value, field: &str) {
     let line = json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params}).to_string();
     let answer = check(client, &line, &Expect::Error(-32602, json!(7)));
     let error = &answer["error"];
@@ -80,12 +80,12 @@ pub fn check_field(client: &mut Client, method: &str, params: &Value, field: &st
 }
 
 /// A request as a line.
-pub fn request(id: impl Into<Value>, method: &str, params: &Value) -> String {
+pub(crate) fn request(id: impl Into<Value>, method: &str, params: &Value) -> String {
     json!({"jsonrpc": "2.0", "id": id.into(), "method": method, "params": params}).to_string()
 }
 
 /// An ordinary turn in a new session works.
-pub fn check_turn(home: &Home, client: &mut Client) {
+pub(crate) fn check_turn(home: &Home, client: &mut Client) {
     let session = client.new_session(&home.workspace());
     let from = client.log.len();
     assert_eq!(client.prompt(&session, "say pong"), "end_turn");
