@@ -130,11 +130,8 @@ fn insert(connection: &Connection, append: &Append, envelope: &Envelope, row: &E
     let session = append.session.as_str();
     let seq = column(envelope.seq);
     let stored: Option<String> = connection
-        .query_row(
-            "SELECT body FROM events WHERE session_id = ?1 AND seq = ?2",
-            params![session, seq],
-            |row| row.get(0),
-        )
+        .prepare_cached("SELECT body FROM events WHERE session_id = ?1 AND seq = ?2")?
+        .query_row(params![session, seq], |row| row.get(0))
         .optional()?;
     match stored {
         Some(body) if body == row.body => return Ok(None),
@@ -150,25 +147,25 @@ fn insert(connection: &Connection, append: &Append, envelope: &Envelope, row: &E
     for bytes in &row.bytes {
         blob::write(connection, bytes)?;
     }
-    connection.execute(
-        "INSERT INTO events (session_id, seq, turn, at_ms, kind, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-        params![
+    connection
+        .prepare_cached(
+            "INSERT INTO events (session_id, seq, turn, at_ms, kind, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        )?
+        .execute(params![
             session,
             seq,
             envelope.turn.map(|turn| column(turn.0)),
             append.at_ms,
             kind(&envelope.event),
             row.body
-        ],
-    )?;
+        ])?;
     Ok(Some(connection.last_insert_rowid()))
 }
 
 fn drop_partials(connection: &Connection, session: &SessionId, seq: u64) -> rusqlite::Result<()> {
-    connection.execute(
-        "DELETE FROM partials WHERE session_id = ?1 AND seq = ?2",
-        params![session.as_str(), column(seq)],
-    )?;
+    connection
+        .prepare_cached("DELETE FROM partials WHERE session_id = ?1 AND seq = ?2")?
+        .execute(params![session.as_str(), column(seq)])?;
     Ok(())
 }
 

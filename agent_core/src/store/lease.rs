@@ -76,45 +76,55 @@ pub(super) fn take(connection: &Connection, id: &SessionId, process: &Process, n
     if let Some(held) = held_by_other(connection, id, process, now_ms)? {
         return Err(Fault::Held(held));
     }
-    connection.execute(
-        "INSERT OR REPLACE INTO leases (session_id, pid, started, place, beat_ms) VALUES (?1, ?2, ?3, ?4, ?5)",
-        params![id.as_str(), process.pid, process.started, process.place, now_ms],
-    )?;
+    connection
+        .prepare_cached(
+            "INSERT OR REPLACE INTO leases (session_id, pid, started, place, beat_ms) VALUES (?1, ?2, ?3, ?4, ?5)",
+        )?
+        .execute(params![
+            id.as_str(),
+            process.pid,
+            process.started,
+            process.place,
+            now_ms
+        ])?;
     Ok(true)
 }
 
 /// Says that `process` still writes, to those who can't see it; whether it holds the lease at all.
 pub(super) fn beat(connection: &Connection, id: &SessionId, process: &Process, now_ms: i64) -> rusqlite::Result<bool> {
-    let changed = connection.execute(
-        "UPDATE leases SET beat_ms = ?1 WHERE session_id = ?2 AND pid = ?3 AND started = ?4 AND place = ?5",
-        params![now_ms, id.as_str(), process.pid, process.started, process.place],
-    )?;
+    let changed = connection
+        .prepare_cached(
+            "UPDATE leases SET beat_ms = ?1 WHERE session_id = ?2 AND pid = ?3 AND started = ?4 AND place = ?5",
+        )?
+        .execute(params![
+            now_ms,
+            id.as_str(),
+            process.pid,
+            process.started,
+            process.place
+        ])?;
     Ok(changed > 0)
 }
 
 /// Lets the session go, if it is held by `process`.
 pub(super) fn release(connection: &Connection, id: &SessionId, process: &Process) -> rusqlite::Result<()> {
-    connection.execute(
-        "DELETE FROM leases WHERE session_id = ?1 AND pid = ?2 AND started = ?3 AND place = ?4",
-        params![id.as_str(), process.pid, process.started, process.place],
-    )?;
+    connection
+        .prepare_cached("DELETE FROM leases WHERE session_id = ?1 AND pid = ?2 AND started = ?3 AND place = ?4")?
+        .execute(params![id.as_str(), process.pid, process.started, process.place])?;
     Ok(())
 }
 
 fn holder(connection: &Connection, id: &SessionId) -> rusqlite::Result<Option<(Process, i64)>> {
     connection
-        .query_row(
-            "SELECT pid, started, place, beat_ms FROM leases WHERE session_id = ?1",
-            [id.as_str()],
-            |row| {
-                let process = Process {
-                    pid: row.get(0)?,
-                    started: row.get(1)?,
-                    place: row.get(2)?,
-                };
-                Ok((process, row.get(3)?))
-            },
-        )
+        .prepare_cached("SELECT pid, started, place, beat_ms FROM leases WHERE session_id = ?1")?
+        .query_row([id.as_str()], |row| {
+            let process = Process {
+                pid: row.get(0)?,
+                started: row.get(1)?,
+                place: row.get(2)?,
+            };
+            Ok((process, row.get(3)?))
+        })
         .optional()
 }
 

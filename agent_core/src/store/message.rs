@@ -157,11 +157,9 @@ fn text_of(event: &mut Event) -> Option<&mut String> {
 
 /// Whether something was left of a session's messages, or is still being spoken.
 pub(super) fn has_pieces(connection: &Connection, session: &SessionId) -> rusqlite::Result<bool> {
-    connection.query_row(
-        "SELECT EXISTS (SELECT 1 FROM partials WHERE session_id = ?1)",
-        [session.as_str()],
-        |row| row.get(0),
-    )
+    connection
+        .prepare_cached("SELECT EXISTS (SELECT 1 FROM partials WHERE session_id = ?1)")?
+        .query_row([session.as_str()], |row| row.get(0))
 }
 
 /// Makes rows of what was left of a session's messages. The caller's transaction.
@@ -173,7 +171,9 @@ pub(super) fn recover(connection: &Connection, session: &SessionId) -> Result<()
     let append = Append::new(session.clone(), found, Durability::Disk, None)
         .map_err(|error| Fault::Refused(format!("can't store what was left of a message: {error}")))?;
     append::write(connection, &append)?;
-    connection.execute("DELETE FROM partials WHERE session_id = ?1", [session.as_str()])?;
+    connection
+        .prepare_cached("DELETE FROM partials WHERE session_id = ?1")?
+        .execute([session.as_str()])?;
     Ok(())
 }
 

@@ -57,11 +57,8 @@ fn change_session(record: &mut SessionRecord, change: &SessionChange) {
 /// Reads one session.
 pub(super) fn read(connection: &Connection, id: &SessionId) -> rusqlite::Result<Option<SessionRecord>> {
     connection
-        .query_row(
-            &format!("SELECT {COLUMNS} FROM sessions WHERE id = ?1"),
-            [id.as_str()],
-            from_row,
-        )
+        .prepare_cached(&format!("SELECT {COLUMNS} FROM sessions WHERE id = ?1"))?
+        .query_row([id.as_str()], from_row)
         .optional()
 }
 
