@@ -15,8 +15,9 @@ use agent_core::tool::{Action, Planned, Report, Run, Tool, ToolError};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::input;
 use crate::process::{Background, End, Processes, State, escaped_line};
-use crate::terminal::{GRACE, TAIL, parse, seconds, status_line};
+use crate::terminal::{GRACE, TAIL, seconds, status_line};
 
 #[cfg(test)]
 mod tests;
@@ -35,6 +36,7 @@ pub struct Process {
 }
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Args {
     action: Verb,
     #[serde(default)]
@@ -118,14 +120,14 @@ impl Tool for Process {
     }
 
     fn only_reads(&self, input: &Value) -> bool {
-        parse::<Args>("process", input).is_ok_and(|args| match args.action {
+        input::parse::<Args>("process", input).is_ok_and(|args| match args.action {
             Verb::List | Verb::Poll | Verb::Wait => true,
             Verb::Write | Verb::Kill => false,
         })
     }
 
     fn plan(&self, input: &Value) -> Result<Planned, ToolError> {
-        let args: Args = parse("process", input)?;
+        let args: Args = input::parse("process", input)?;
         let background = || self.background(args.id.as_deref());
         match args.action {
             Verb::List => Ok(inward(self.list())),

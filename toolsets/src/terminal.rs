@@ -20,6 +20,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::command::{Ground, classify, real};
+use crate::input;
 use crate::process::{End, Exit, Processes, Running, escaped_line};
 
 #[cfg(test)]
@@ -57,6 +58,7 @@ pub struct Terminal {
 }
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Args {
     command: String,
     #[serde(default)]
@@ -144,12 +146,12 @@ impl Tool for Terminal {
     }
 
     fn only_reads(&self, input: &Value) -> bool {
-        let plan = parse::<Args>("terminal", input).and_then(|args| self.command_plan(&args));
+        let plan = input::parse::<Args>("terminal", input).and_then(|args| self.command_plan(&args));
         plan.is_ok_and(|plan| plan.facts.read_only && plan.facts.forbidden.is_none())
     }
 
     fn plan(&self, input: &Value) -> Result<Planned, ToolError> {
-        let args: Args = parse("terminal", input)?;
+        let args: Args = input::parse("terminal", input)?;
         let limit = args.timeout.map_or(Ok(self.limit), seconds)?;
         let plan = self.command_plan(&args)?;
         Ok(Planned {
@@ -183,15 +185,6 @@ fn spec(limit: Duration) -> ToolSpec {
             "required": ["command"]
         }),
     }
-}
-
-/// Reads the arguments of the tool `name`.
-pub(crate) fn parse<T: for<'de> Deserialize<'de>>(name: &str, input: &Value) -> Result<T, ToolError> {
-    T::deserialize(input).map_err(|error| {
-        ToolError::new(format!(
-            "the arguments of `{name}` make no sense: {error}; see its schema"
-        ))
-    })
 }
 
 /// A number of seconds from a model as a time that can be waited for.

@@ -133,8 +133,9 @@ impl Processes {
         if bash.is_some() {
             command.args(["--norc", "--noprofile"]);
         }
+        // Without `--` a text that begins with `-` would be read as options.
         command
-            .arg("-c")
+            .args(["-c", "--"])
             .arg(OsStr::from_bytes(text.as_bytes()))
             .current_dir(cwd);
         self.environment.apply(&mut command);

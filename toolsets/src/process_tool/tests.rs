@@ -140,6 +140,7 @@ fn what_makes_no_sense_is_said() {
         ),
         (json!({ "action": "write", "id": "p1" }), "`text` is missing"),
         (json!({ "action": "dance" }), "unknown variant"),
+        (json!({ "action": "list", "process": "p1" }), "`process`"),
         (json!(7), "arguments"),
     ] {
         let text = process.text(input.clone());
