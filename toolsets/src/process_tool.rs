@@ -15,6 +15,7 @@ use agent_core::tool::{Action, Planned, Report, Run, Tool, ToolError};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::command::Judge;
 use crate::input;
 use crate::process::{Background, End, Processes, State, escaped_line};
 use crate::terminal::{GRACE, TAIL, seconds, status_line};
@@ -33,6 +34,7 @@ const WAIT: Duration = Duration::from_secs(30);
 pub struct Process {
     spec: ToolSpec,
     processes: Arc<Processes>,
+    judge: Arc<Judge>,
 }
 
 #[derive(Deserialize)]
@@ -58,11 +60,12 @@ enum Verb {
 }
 
 impl Process {
-    /// The tool for the background commands of `processes`.
-    pub fn new(processes: Arc<Processes>) -> Self {
+    /// The tool for the background commands of `processes`, whose input is judged as a command is.
+    pub(crate) fn new(processes: Arc<Processes>, judge: Arc<Judge>) -> Self {
         Self {
             spec: spec(),
             processes,
+            judge,
         }
     }
 
@@ -136,10 +139,10 @@ impl Tool for Process {
             Verb::Kill => Ok(inward(kill(background()?))),
             Verb::Write => {
                 let text = args.text.filter(|text| !text.is_empty());
-                write(
-                    background()?,
-                    text.ok_or_else(|| ToolError::new("`text` is missing: give what to write"))?,
-                )
+                let text = text.ok_or_else(|| ToolError::new("`text` is missing: give what to write"))?;
+                let background = background()?;
+                let forbidden = self.judge.forbidden(&text, &background.cwd);
+                write(background, text, forbidden)
             }
         }
     }
@@ -196,7 +199,7 @@ fn kill(background: Arc<Background>) -> Action {
     })
 }
 
-fn write(background: Arc<Background>, text: String) -> Result<Planned, ToolError> {
+fn write(background: Arc<Background>, text: String, forbidden: Option<String>) -> Result<Planned, ToolError> {
     if let State::Ended(exit) = background.state() {
         return Err(ToolError::new(format!(
             "{} has ended ({}): nothing can be written to it",
@@ -209,6 +212,7 @@ fn write(background: Arc<Background>, text: String) -> Result<Planned, ToolError
             process: background.id.clone(),
             command: background.command.clone(),
             text: text.clone(),
+            forbidden,
         },
         locations: Vec::new(),
         action: Box::new(move |run| match background.write(&text, run.cancel) {

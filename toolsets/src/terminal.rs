@@ -19,7 +19,7 @@ use agent_core::workspace::Scope;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::command::{Ground, classify, real};
+use crate::command::{Judge, real};
 use crate::input;
 use crate::process::{End, Exit, Processes, Running, escaped_line};
 
@@ -50,9 +50,7 @@ answer. A command that goes on, such as a server, is started with `background: t
 pub struct Terminal {
     spec: ToolSpec,
     cwd: PathBuf,
-    roots: Vec<PathBuf>,
-    deny: Vec<String>,
-    forbidden: Vec<PathBuf>,
+    judge: Arc<Judge>,
     limit: Duration,
     processes: Arc<Processes>,
 }
@@ -70,15 +68,12 @@ struct Args {
 }
 
 impl Terminal {
-    /// The tool for commands that start in the scope's folder. Commands that name a folder in `forbidden` (our own
-    /// configuration and state) are never run.
-    pub fn new(scope: &Scope, config: &Config, forbidden: &[PathBuf], processes: Arc<Processes>) -> Self {
+    /// The tool for commands that start in the scope's folder.
+    pub(crate) fn new(scope: &Scope, config: &Config, judge: Arc<Judge>, processes: Arc<Processes>) -> Self {
         Self {
             spec: spec(usual_limit(config.terminal.timeout_s)),
             cwd: scope.cwd.clone(),
-            roots: scope.roots().map(|root| real(root)).collect(),
-            deny: config.approvals.deny.clone(),
-            forbidden: forbidden.iter().map(|folder| real(folder)).collect(),
+            judge,
             limit: usual_limit(config.terminal.timeout_s),
             processes,
         }
@@ -109,17 +104,9 @@ impl Terminal {
             )));
         }
         let cwd = self.place(args.workdir.as_deref())?;
-        let mut facts = classify(
-            &args.command,
-            &Ground {
-                cwd: &cwd.real,
-                roots: &self.roots,
-                forbidden: &self.forbidden,
-                deny: &self.deny,
-                home: std::env::home_dir().as_deref(),
-                search_path: self.processes.search_path(),
-            },
-        );
+        let mut facts = self
+            .judge
+            .classify(&args.command, &cwd.real, self.processes.search_path());
         // It reads, but it goes on behind the turn's back and takes input.
         facts.read_only &= !args.background;
         Ok(CommandPlan {

@@ -8,6 +8,7 @@ use agent_core::content::Content;
 use agent_core::tool::Tool;
 use agent_core::workspace::{RuleBook, Scope, Surroundings, Workspace, Workspaces};
 
+use crate::command::Judge;
 use crate::files::Files;
 use crate::mention;
 use crate::patch::Patch;
@@ -66,9 +67,10 @@ fn command_tools(scope: &Scope, config: &Config, forbidden: &[PathBuf]) -> Vec<A
         .filter_map(|provider| provider.api_key_env.clone());
     let environment = Environment::new(scope.session.clone(), Hidden(keys.collect()));
     let processes = Arc::new(Processes::new(environment));
+    let judge = Arc::new(Judge::new(scope, config, forbidden));
     vec![
-        Arc::new(Terminal::new(scope, config, forbidden, Arc::clone(&processes))),
-        Arc::new(Process::new(processes)),
+        Arc::new(Terminal::new(scope, config, Arc::clone(&judge), Arc::clone(&processes))),
+        Arc::new(Process::new(processes, judge)),
     ]
 }
 

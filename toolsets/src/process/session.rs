@@ -4,7 +4,7 @@
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -47,6 +47,8 @@ pub struct Background {
     pub id: String,
     /// The text that the shell got.
     pub command: String,
+    /// The folder it started in.
+    pub cwd: PathBuf,
     running: Running,
     /// Bytes of output that were told.
     told: Mutex<u64>,
@@ -112,6 +114,7 @@ impl Processes {
         let background = Arc::new(Background {
             id: format!("p{}", started.count),
             command: command.to_owned(),
+            cwd: cwd.to_owned(),
             running,
             told: Mutex::new(0),
         });

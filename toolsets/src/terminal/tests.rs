@@ -27,7 +27,10 @@ fn bench() -> Bench {
         extra_roots: Vec::new(),
     };
     let environment = Environment::new(scope.session.clone(), Hidden(vec!["CARGO_PKG_NAME".into()]));
-    let terminal = Terminal::new(&scope, &Config::default(), &[], Arc::new(Processes::new(environment)));
+    let terminal = {
+        let (config, processes) = (Config::default(), Arc::new(Processes::new(environment)));
+        Terminal::new(&scope, &config, Arc::new(Judge::new(&scope, &config, &[])), processes)
+    };
     Bench { folder, terminal }
 }
 

@@ -149,7 +149,8 @@ impl Here<'_> {
             walk.add_custom_ignore_filename(".rgignore");
         }
         let mut seen = 0;
-        let open = |path: &Path| path == folder || !path.file_name().is_some_and(|name| is_secret_name(Path::new(name)));
+        let open =
+            |path: &Path| path == folder || !path.file_name().is_some_and(|name| is_secret_name(Path::new(name)));
         walk.build().all(|entry| {
             seen += 1;
             seen <= MOST_ENTRIES
