@@ -31,7 +31,7 @@ text for its standard input (end it with a line break to press Enter); kill: end
 const WAIT: Duration = Duration::from_secs(30);
 
 /// The `process` tool of one session.
-pub struct Process {
+pub(crate) struct Process {
     spec: ToolSpec,
     processes: Arc<Processes>,
     judge: Arc<Judge>,

@@ -47,7 +47,7 @@ answer. A command that goes on, such as a server, is started with `background: t
 `process` tool. Very long output is cut in its middle. Prefer the file tools for reading, searching and editing files.";
 
 /// The `terminal` tool of one session.
-pub struct Terminal {
+pub(crate) struct Terminal {
     spec: ToolSpec,
     cwd: PathBuf,
     judge: Arc<Judge>,
@@ -133,6 +133,10 @@ impl Tool for Terminal {
     }
 
     fn only_reads(&self, input: &Value) -> bool {
+        // Asked on the turn's thread, which must hear a cancel: it doesn't wait for the login shell.
+        if !self.processes.knows_search_path() {
+            return false;
+        }
         let plan = input::parse::<Args>("terminal", input).and_then(|args| self.command_plan(&args));
         plan.is_ok_and(|plan| plan.facts.read_only && plan.facts.forbidden.is_none())
     }

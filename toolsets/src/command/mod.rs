@@ -26,19 +26,19 @@ const LONGEST: usize = 16 * 1024;
 
 /// What a command is judged against. All paths are real ones.
 #[derive(Clone, Copy, Debug)]
-pub struct Ground<'a> {
+pub(crate) struct Ground<'a> {
     /// The folder it starts in.
-    pub cwd: &'a Path,
+    pub(crate) cwd: &'a Path,
     /// The folders the session works in.
-    pub roots: &'a [PathBuf],
+    pub(crate) roots: &'a [PathBuf],
     /// Folders that no command may name: our own configuration and state.
-    pub forbidden: &'a [PathBuf],
+    pub(crate) forbidden: &'a [PathBuf],
     /// The user's rules against commands: a program's name and, after it, words with `*` for any text.
-    pub deny: &'a [String],
+    pub(crate) deny: &'a [String],
     /// The user's home folder.
-    pub home: Option<&'a Path>,
+    pub(crate) home: Option<&'a Path>,
     /// The PATH that programs are looked for in.
-    pub search_path: &'a OsStr,
+    pub(crate) search_path: &'a OsStr,
 }
 
 /// What all commands of one session are judged by, wherever they start.
@@ -87,7 +87,7 @@ impl Judge {
 }
 
 /// Reads a command's text.
-pub fn classify(text: &str, ground: &Ground<'_>) -> CommandFacts {
+pub(crate) fn classify(text: &str, ground: &Ground<'_>) -> CommandFacts {
     let script = syntax::parse(text);
     if let Some(reason) = floor::reason(text, &script, ground) {
         return CommandFacts {

@@ -68,7 +68,13 @@ pub(crate) fn places(lines: &[Line<'_>], wanted: &[&str], level: Level) -> Vec<F
     let starts = occurrences(&keys, &wanted_keys);
     if level < Level::Indentation {
         let indents = Indents::default;
-        return starts.into_iter().map(|start| Found { start, indents: indents() }).collect();
+        return starts
+            .into_iter()
+            .map(|start| Found {
+                start,
+                indents: indents(),
+            })
+            .collect();
     }
     // Lines that repeat themselves without end have no place to be told from others by their indentation.
     if starts.len().saturating_mul(wanted.len()) > MOST_LEARNED.max(2 * lines.len()) {

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 /// Text without terminal commands: escape sequences and control characters go, a line that a carriage return wrote
 /// anew keeps its last state, and what is no UTF-8 is replaced.
-pub fn readable(bytes: &[u8]) -> String {
+pub(crate) fn readable(bytes: &[u8]) -> String {
     let text = without_sequences(&String::from_utf8_lossy(bytes));
     let mut lines = text.split('\n').map(last_state);
     let mut readable = lines.next().unwrap_or_default().to_owned();
@@ -109,7 +109,7 @@ pub(super) fn whole_characters(bytes: &[u8]) -> usize {
 
 /// A text as one line that shows what it is: control and text-direction characters as escapes, cut at `limit`
 /// characters.
-pub fn escaped_line(text: &str, limit: usize) -> String {
+pub(crate) fn escaped_line(text: &str, limit: usize) -> String {
     let mut line = String::new();
     for char in text.trim().chars() {
         match char {

@@ -330,6 +330,7 @@ fn only_known_reads_in_the_foreground_only_read() {
         (json!({ "command": "pwd", "workdir": "/" }), false),
         (json!([]), false),
     ] {
+        terminal.processes.search_path();
         assert_eq!(terminal.only_reads(&input), expect, "{input}");
     }
 }
