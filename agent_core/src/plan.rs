@@ -32,6 +32,9 @@ pub enum Plan {
         command: String,
         /// What will be written.
         text: String,
+        /// The reason it is never written, in any mode.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        forbidden: Option<String>,
     },
 }
 

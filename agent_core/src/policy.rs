@@ -43,7 +43,7 @@ impl Policy<'_> {
             Plan::Read { places } => self.judge_read(places),
             Plan::Change { changes } => self.judge_change(changes),
             Plan::Command(command) => self.judge_command(command),
-            Plan::Input { command, .. } => self.judge_input(command),
+            Plan::Input { command, forbidden, .. } => self.judge_input(command, forbidden.as_deref()),
         }
     }
 
@@ -110,7 +110,10 @@ impl Policy<'_> {
         ask(String::new(), exact.and_then(|exact| self.always(exact)))
     }
 
-    fn judge_input(&self, command: &str) -> Verdict {
+    fn judge_input(&self, command: &str, forbidden: Option<&str>) -> Verdict {
+        if let Some(reason) = forbidden {
+            return Verdict::Refuse(format!("This is never written to a command: {reason}."));
+        }
         match self.mode {
             Mode::Plan => Verdict::Refuse(PLAN_MODE.into()),
             Mode::DontAsk => Verdict::Allow,
@@ -221,6 +224,15 @@ mod tests {
         })
     }
 
+    fn input(forbidden: Option<&str>) -> Plan {
+        Plan::Input {
+            process: "p1".into(),
+            command: "sh".into(),
+            text: "x".into(),
+            forbidden: forbidden.map(str::to_owned),
+        }
+    }
+
     /// The verdict in each mode, in the order of [`Mode::ALL`]; `always` where that is offered.
     fn check(plan: &Plan, edits_granted: bool, expect: [&str; 4]) {
         let roots = [PathBuf::from("/w")];
@@ -288,6 +300,8 @@ mod tests {
         check(&command(read_only.clone(), "/w"), false, ["run"; 4]);
         check(&command(read_only, "/tmp"), false, ["refuse", "ask", "ask", "ask"]);
         check(&command(floor, "/w"), true, ["refuse"; 4]);
+        check(&input(None), false, ["refuse", "ask", "ask", "run"]);
+        check(&input(Some("it removes everything")), false, ["refuse"; 4]);
     }
 
     #[test]

@@ -328,6 +328,7 @@ fn tool_rows() -> Vec<Row> {
         process: "p1".into(),
         command: "python3".into(),
         text: "1 + 1\n".into(),
+        forbidden: None,
     };
     vec![
         same(

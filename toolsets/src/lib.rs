@@ -4,7 +4,7 @@
 //! a module a tool. Nothing here asks the user anything: a tool says what it would do, and policy decides.
 
 mod coding;
-pub mod command;
+mod command;
 mod edit;
 mod files;
 mod git;
@@ -15,13 +15,13 @@ mod nearby;
 mod patch;
 mod picture;
 mod place;
-pub mod process;
-pub mod process_tool;
+mod process;
+mod process_tool;
 mod read_file;
 mod rules;
 mod search;
 mod surroundings;
-pub mod terminal;
+mod terminal;
 #[cfg(test)]
 mod testing;
 mod title;

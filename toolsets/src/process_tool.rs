@@ -15,8 +15,10 @@ use agent_core::tool::{Action, Planned, Report, Run, Tool, ToolError};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::command::Judge;
+use crate::input;
 use crate::process::{Background, End, Processes, State, escaped_line};
-use crate::terminal::{GRACE, TAIL, parse, seconds, status_line};
+use crate::terminal::{GRACE, TAIL, seconds, status_line};
 
 #[cfg(test)]
 mod tests;
@@ -29,12 +31,14 @@ text for its standard input (end it with a line break to press Enter); kill: end
 const WAIT: Duration = Duration::from_secs(30);
 
 /// The `process` tool of one session.
-pub struct Process {
+pub(crate) struct Process {
     spec: ToolSpec,
     processes: Arc<Processes>,
+    judge: Arc<Judge>,
 }
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Args {
     action: Verb,
     #[serde(default)]
@@ -56,11 +60,12 @@ enum Verb {
 }
 
 impl Process {
-    /// The tool for the background commands of `processes`.
-    pub fn new(processes: Arc<Processes>) -> Self {
+    /// The tool for the background commands of `processes`, whose input is judged as a command is.
+    pub(crate) fn new(processes: Arc<Processes>, judge: Arc<Judge>) -> Self {
         Self {
             spec: spec(),
             processes,
+            judge,
         }
     }
 
@@ -118,14 +123,14 @@ impl Tool for Process {
     }
 
     fn only_reads(&self, input: &Value) -> bool {
-        parse::<Args>("process", input).is_ok_and(|args| match args.action {
+        input::parse::<Args>("process", input).is_ok_and(|args| match args.action {
             Verb::List | Verb::Poll | Verb::Wait => true,
             Verb::Write | Verb::Kill => false,
         })
     }
 
     fn plan(&self, input: &Value) -> Result<Planned, ToolError> {
-        let args: Args = parse("process", input)?;
+        let args: Args = input::parse("process", input)?;
         let background = || self.background(args.id.as_deref());
         match args.action {
             Verb::List => Ok(inward(self.list())),
@@ -134,10 +139,10 @@ impl Tool for Process {
             Verb::Kill => Ok(inward(kill(background()?))),
             Verb::Write => {
                 let text = args.text.filter(|text| !text.is_empty());
-                write(
-                    background()?,
-                    text.ok_or_else(|| ToolError::new("`text` is missing: give what to write"))?,
-                )
+                let text = text.ok_or_else(|| ToolError::new("`text` is missing: give what to write"))?;
+                let background = background()?;
+                let forbidden = self.judge.forbidden(&text, &background.cwd);
+                write(background, text, forbidden)
             }
         }
     }
@@ -194,7 +199,7 @@ fn kill(background: Arc<Background>) -> Action {
     })
 }
 
-fn write(background: Arc<Background>, text: String) -> Result<Planned, ToolError> {
+fn write(background: Arc<Background>, text: String, forbidden: Option<String>) -> Result<Planned, ToolError> {
     if let State::Ended(exit) = background.state() {
         return Err(ToolError::new(format!(
             "{} has ended ({}): nothing can be written to it",
@@ -207,6 +212,7 @@ fn write(background: Arc<Background>, text: String) -> Result<Planned, ToolError
             process: background.id.clone(),
             command: background.command.clone(),
             text: text.clone(),
+            forbidden,
         },
         locations: Vec::new(),
         action: Box::new(move |run| match background.write(&text, run.cancel) {

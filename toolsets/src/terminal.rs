@@ -19,7 +19,8 @@ use agent_core::workspace::Scope;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::command::{Ground, classify, real};
+use crate::command::{Judge, real};
+use crate::input;
 use crate::process::{End, Exit, Processes, Running, escaped_line};
 
 #[cfg(test)]
@@ -46,17 +47,16 @@ answer. A command that goes on, such as a server, is started with `background: t
 `process` tool. Very long output is cut in its middle. Prefer the file tools for reading, searching and editing files.";
 
 /// The `terminal` tool of one session.
-pub struct Terminal {
+pub(crate) struct Terminal {
     spec: ToolSpec,
     cwd: PathBuf,
-    roots: Vec<PathBuf>,
-    deny: Vec<String>,
-    forbidden: Vec<PathBuf>,
+    judge: Arc<Judge>,
     limit: Duration,
     processes: Arc<Processes>,
 }
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Args {
     command: String,
     #[serde(default)]
@@ -68,15 +68,12 @@ struct Args {
 }
 
 impl Terminal {
-    /// The tool for commands that start in the scope's folder. Commands that name a folder in `forbidden` (our own
-    /// configuration and state) are never run.
-    pub fn new(scope: &Scope, config: &Config, forbidden: &[PathBuf], processes: Arc<Processes>) -> Self {
+    /// The tool for commands that start in the scope's folder.
+    pub(crate) fn new(scope: &Scope, config: &Config, judge: Arc<Judge>, processes: Arc<Processes>) -> Self {
         Self {
             spec: spec(usual_limit(config.terminal.timeout_s)),
             cwd: scope.cwd.clone(),
-            roots: scope.roots().map(|root| real(root)).collect(),
-            deny: config.approvals.deny.clone(),
-            forbidden: forbidden.iter().map(|folder| real(folder)).collect(),
+            judge,
             limit: usual_limit(config.terminal.timeout_s),
             processes,
         }
@@ -107,17 +104,9 @@ impl Terminal {
             )));
         }
         let cwd = self.place(args.workdir.as_deref())?;
-        let mut facts = classify(
-            &args.command,
-            &Ground {
-                cwd: &cwd.real,
-                roots: &self.roots,
-                forbidden: &self.forbidden,
-                deny: &self.deny,
-                home: std::env::home_dir().as_deref(),
-                search_path: self.processes.search_path(),
-            },
-        );
+        let mut facts = self
+            .judge
+            .classify(&args.command, &cwd.real, self.processes.search_path());
         // It reads, but it goes on behind the turn's back and takes input.
         facts.read_only &= !args.background;
         Ok(CommandPlan {
@@ -144,12 +133,16 @@ impl Tool for Terminal {
     }
 
     fn only_reads(&self, input: &Value) -> bool {
-        let plan = parse::<Args>("terminal", input).and_then(|args| self.command_plan(&args));
+        // Asked on the turn's thread, which must hear a cancel: it doesn't wait for the login shell.
+        if !self.processes.knows_search_path() {
+            return false;
+        }
+        let plan = input::parse::<Args>("terminal", input).and_then(|args| self.command_plan(&args));
         plan.is_ok_and(|plan| plan.facts.read_only && plan.facts.forbidden.is_none())
     }
 
     fn plan(&self, input: &Value) -> Result<Planned, ToolError> {
-        let args: Args = parse("terminal", input)?;
+        let args: Args = input::parse("terminal", input)?;
         let limit = args.timeout.map_or(Ok(self.limit), seconds)?;
         let plan = self.command_plan(&args)?;
         Ok(Planned {
@@ -183,15 +176,6 @@ fn spec(limit: Duration) -> ToolSpec {
             "required": ["command"]
         }),
     }
-}
-
-/// Reads the arguments of the tool `name`.
-pub(crate) fn parse<T: for<'de> Deserialize<'de>>(name: &str, input: &Value) -> Result<T, ToolError> {
-    T::deserialize(input).map_err(|error| {
-        ToolError::new(format!(
-            "the arguments of `{name}` make no sense: {error}; see its schema"
-        ))
-    })
 }
 
 /// A number of seconds from a model as a time that can be waited for.

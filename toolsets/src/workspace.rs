@@ -8,6 +8,7 @@ use agent_core::content::Content;
 use agent_core::tool::Tool;
 use agent_core::workspace::{RuleBook, Scope, Surroundings, Workspace, Workspaces};
 
+use crate::command::Judge;
 use crate::files::Files;
 use crate::mention;
 use crate::patch::Patch;
@@ -39,12 +40,14 @@ impl Workspaces for LocalWorkspaces {
     fn open(&self, scope: Scope, config: &Config) -> Arc<dyn Workspace> {
         let files = Arc::new(Files::new(Places::new(&scope, &self.forbidden)));
         let mut tools = file_tools(&files);
-        tools.extend(command_tools(&scope, config, &self.forbidden));
+        let processes = processes(&scope, config);
+        tools.extend(command_tools(&scope, config, &self.forbidden, &processes));
         tools.push(Arc::new(Todo::new()));
         tools.retain(|tool| !config.agent.disabled_tools.contains(&tool.spec().name));
         Arc::new(LocalWorkspace {
             files,
             tools,
+            processes,
             user_rules: self.user_rules.clone(),
         })
     }
@@ -59,23 +62,33 @@ fn file_tools(files: &Arc<Files>) -> Vec<Arc<dyn Tool>> {
     ]
 }
 
-fn command_tools(scope: &Scope, config: &Config, forbidden: &[PathBuf]) -> Vec<Arc<dyn Tool>> {
+fn processes(scope: &Scope, config: &Config) -> Arc<Processes> {
     let keys = config
         .providers
         .values()
         .filter_map(|provider| provider.api_key_env.clone());
     let environment = Environment::new(scope.session.clone(), Hidden(keys.collect()));
-    let processes = Arc::new(Processes::new(environment));
+    Arc::new(Processes::new(environment))
+}
+
+fn command_tools(
+    scope: &Scope,
+    config: &Config,
+    forbidden: &[PathBuf],
+    processes: &Arc<Processes>,
+) -> Vec<Arc<dyn Tool>> {
+    let judge = Arc::new(Judge::new(scope, config, forbidden));
     vec![
-        Arc::new(Terminal::new(scope, config, forbidden, Arc::clone(&processes))),
-        Arc::new(Process::new(processes)),
+        Arc::new(Terminal::new(scope, config, Arc::clone(&judge), Arc::clone(processes))),
+        Arc::new(Process::new(Arc::clone(processes), judge)),
     ]
 }
 
-/// One session's place on this machine. Its tools own what runs for them; the last handle to drop ends that.
+/// One session's place on this machine. It and its tools own what runs for them; the last handle to drop ends that.
 struct LocalWorkspace {
     files: Arc<Files>,
     tools: Vec<Arc<dyn Tool>>,
+    processes: Arc<Processes>,
     user_rules: Option<PathBuf>,
 }
 
@@ -85,6 +98,7 @@ impl Workspace for LocalWorkspace {
     }
 
     fn surroundings(&self) -> Surroundings {
+        self.processes.look_for_programs();
         surroundings::look(&self.files.places)
     }
 

@@ -15,7 +15,9 @@ mod unwrap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+use agent_core::config::Config;
 use agent_core::plan::CommandFacts;
+use agent_core::workspace::Scope;
 
 pub(crate) use place::real;
 
@@ -24,23 +26,68 @@ const LONGEST: usize = 16 * 1024;
 
 /// What a command is judged against. All paths are real ones.
 #[derive(Clone, Copy, Debug)]
-pub struct Ground<'a> {
+pub(crate) struct Ground<'a> {
     /// The folder it starts in.
-    pub cwd: &'a Path,
+    pub(crate) cwd: &'a Path,
     /// The folders the session works in.
-    pub roots: &'a [PathBuf],
+    pub(crate) roots: &'a [PathBuf],
     /// Folders that no command may name: our own configuration and state.
-    pub forbidden: &'a [PathBuf],
+    pub(crate) forbidden: &'a [PathBuf],
     /// The user's rules against commands: a program's name and, after it, words with `*` for any text.
-    pub deny: &'a [String],
+    pub(crate) deny: &'a [String],
     /// The user's home folder.
-    pub home: Option<&'a Path>,
+    pub(crate) home: Option<&'a Path>,
     /// The PATH that programs are looked for in.
-    pub search_path: &'a OsStr,
+    pub(crate) search_path: &'a OsStr,
+}
+
+/// What all commands of one session are judged by, wherever they start.
+#[derive(Debug, Default)]
+pub(crate) struct Judge {
+    pub(crate) roots: Vec<PathBuf>,
+    pub(crate) forbidden: Vec<PathBuf>,
+    pub(crate) deny: Vec<String>,
+}
+
+impl Judge {
+    /// Real paths of the scope's folders and of ours, and the user's rules.
+    pub(crate) fn new(scope: &Scope, config: &Config, forbidden: &[PathBuf]) -> Self {
+        Self {
+            roots: scope.roots().map(|root| real(root)).collect(),
+            forbidden: forbidden.iter().map(|folder| real(folder)).collect(),
+            deny: config.approvals.deny.clone(),
+        }
+    }
+
+    /// Reads the text of a command that starts in `cwd`.
+    pub(crate) fn classify(&self, text: &str, cwd: &Path, search_path: &OsStr) -> CommandFacts {
+        classify(text, &self.ground(cwd, std::env::home_dir().as_deref(), search_path))
+    }
+
+    /// The reason why a text is never given to a command that started in `cwd`, if there is one.
+    pub(crate) fn forbidden(&self, text: &str, cwd: &Path) -> Option<String> {
+        let home = std::env::home_dir();
+        floor::reason(
+            text,
+            &syntax::parse(text),
+            &self.ground(cwd, home.as_deref(), OsStr::new("")),
+        )
+    }
+
+    fn ground<'a>(&'a self, cwd: &'a Path, home: Option<&'a Path>, search_path: &'a OsStr) -> Ground<'a> {
+        Ground {
+            cwd,
+            roots: &self.roots,
+            forbidden: &self.forbidden,
+            deny: &self.deny,
+            home,
+            search_path,
+        }
+    }
 }
 
 /// Reads a command's text.
-pub fn classify(text: &str, ground: &Ground<'_>) -> CommandFacts {
+pub(crate) fn classify(text: &str, ground: &Ground<'_>) -> CommandFacts {
     let script = syntax::parse(text);
     if let Some(reason) = floor::reason(text, &script, ground) {
         return CommandFacts {

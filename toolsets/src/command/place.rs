@@ -1,8 +1,9 @@
-//! Paths as commands name them: where they really are, and which of them are secret.
+//! Paths as commands name them: where they really are, and which of them may be read.
 
-use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
+
+use agent_core::boundary::is_secret_name;
 
 use super::Ground;
 
@@ -39,7 +40,17 @@ impl Ground<'_> {
         let named = cwd.join(path);
         let place = real(&named);
         let dangling = named.is_symlink() && !named.exists();
-        !dangling && self.in_roots(&place) && !is_secret(&named) && !is_secret(&place) && !self.is_forbidden(&place)
+        !dangling
+            && self.in_roots(&place)
+            && !self.is_secret(&named)
+            && !self.is_secret(&place)
+            && !self.is_forbidden(&place)
+    }
+
+    /// Whether it holds credentials by its name below the root it lies in.
+    fn is_secret(&self, path: &Path) -> bool {
+        let below = self.roots.iter().find_map(|root| path.strip_prefix(root).ok());
+        is_secret_name(below.unwrap_or(path))
     }
 
     pub(super) fn in_roots(&self, place: &Path) -> bool {
@@ -60,15 +71,4 @@ impl Ground<'_> {
 fn is_executable(file: &Path) -> bool {
     file.metadata()
         .is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
-}
-
-/// Whether a path names what usually holds keys.
-pub(super) fn is_secret(path: &Path) -> bool {
-    path.iter().any(is_secret_name)
-}
-
-pub(super) fn is_secret_name(name: &OsStr) -> bool {
-    let name = name.to_string_lossy().to_lowercase();
-    let folder = matches!(name.as_str(), ".netrc" | ".ssh" | ".aws" | ".gnupg");
-    folder || name.starts_with(".env") || name.starts_with("id_") || name.ends_with(".pem")
 }

@@ -29,18 +29,18 @@ pub(super) struct Step {
 /// Deeper nesting is not plain.
 const DEEPEST: usize = 64;
 
-/// Redirections that change nothing, without spaces.
-const HARMLESS: [&str; 10] = [
-    "2>&1",
-    "1>&2",
-    ">&2",
-    ">/dev/null",
-    "1>/dev/null",
-    "2>/dev/null",
-    "&>/dev/null",
-    ">>/dev/null",
-    "2>>/dev/null",
-    "</dev/null",
+/// Redirections that change nothing: the descriptor, the operator, and the one target.
+const HARMLESS: [(&str, &str, &str); 10] = [
+    ("2", ">&", "1"),
+    ("1", ">&", "2"),
+    ("", ">&", "2"),
+    ("", ">", "/dev/null"),
+    ("1", ">", "/dev/null"),
+    ("2", ">", "/dev/null"),
+    ("", "&>", "/dev/null"),
+    ("", ">>", "/dev/null"),
+    ("2", ">>", "/dev/null"),
+    ("", "<", "/dev/null"),
 ];
 
 /// The simple commands that a text consists of; none if there is anything else in it.
@@ -122,12 +122,30 @@ impl<'a> Reader<'a> {
                 self.statement(child, joint, depth + 1)?;
                 body = None;
             } else {
-                let text = self.leaf(child)?;
-                let compact: String = text.chars().filter(|char| !matches!(char, ' ' | '\t')).collect();
-                (child.kind() == "file_redirect" && HARMLESS.contains(&compact.as_str())).then_some(())?;
+                self.redirection(child)?;
             }
         }
         body.is_none().then_some(())
+    }
+
+    /// Part by part: the grammar takes the words after a target for more of them, the shell for arguments.
+    fn redirection(&mut self, node: Node<'_>) -> Option<()> {
+        let mut cursor = node.walk();
+        let parts: Vec<Node<'_>> = node.children(&mut cursor).collect();
+        let (descriptor, operator, target) = match (node.kind(), parts.as_slice()) {
+            ("file_redirect", [operator, target]) => (None, operator, target),
+            ("file_redirect", [descriptor, operator, target]) if descriptor.kind() == "file_descriptor" => {
+                (Some(descriptor), operator, target)
+            }
+            _ => return None,
+        };
+        let descriptor = descriptor.map_or(Some(""), |descriptor| self.leaf(*descriptor))?;
+        let attached = descriptor.is_empty() || operator.start_byte() == self.read_to;
+        let operator = self.leaf(*operator)?;
+        // A line break before the target is no blank to the shell.
+        let on_line = !self.text.get(self.read_to..target.start_byte())?.contains('\n');
+        let known = HARMLESS.contains(&(descriptor, operator, self.leaf(*target)?));
+        (attached && on_line && known).then_some(())
     }
 
     fn command(&mut self, node: Node<'_>, joint: Joint) -> Option<()> {

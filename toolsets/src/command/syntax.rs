@@ -3,11 +3,18 @@
 
 use tree_sitter::{Node, Parser, Tree};
 
+use super::unwrap::{base_name, is_shell};
+
+/// More texts for shells are not looked at.
+const MOST_FED: usize = 16;
+
 /// What was found in a text.
 #[derive(Debug, Default)]
 pub(super) struct Script {
     /// All commands, each with its program first. Expansions and globs stand in the words as they were written.
     pub(super) commands: Vec<Vec<String>>,
+    /// What shells are given to read: here-documents, here-strings, what `echo` prints into them.
+    pub(super) fed: Vec<String>,
     /// Where redirections go.
     pub(super) redirects: Vec<String>,
     /// Names of functions that call themselves more than once in a background pipe.
@@ -46,6 +53,8 @@ impl Script {
     fn take(&mut self, node: Node<'_>, text: &str) {
         match node.kind() {
             "command" => self.commands.push(words(node, text)),
+            "heredoc_body" | "herestring_redirect" if self.fed.len() < MOST_FED => self.fed.extend(fed(node, text)),
+            "pipeline" if self.fed.len() < MOST_FED => self.fed.extend(printed(node, text)),
             // `rm 2>log -rf /`: the grammar takes the words after a redirection for further targets of it.
             "redirected_statement" => self.join_late_words(node, text),
             "file_redirect" => self.redirects.extend(destinations(node, text)),
@@ -67,6 +76,49 @@ impl Script {
             self.commands.push(words(body, text).into_iter().chain(late).collect());
         }
     }
+}
+
+/// The text of a here-document or here-string, if a shell stands in its statement. That is looked for by the word alone:
+/// `sudo bash -s` and `cat | sh` are such statements.
+fn fed(node: Node<'_>, text: &str) -> Option<String> {
+    let statement = std::iter::successors(node.parent(), Node::parent)
+        .take_while(|parent| !matches!(parent.kind(), "program" | "compound_statement" | "subshell"))
+        .take(8)
+        .last()?;
+    let around = [
+        &text[statement.start_byte()..node.start_byte()],
+        &text[node.end_byte()..statement.end_byte().max(node.end_byte())],
+    ];
+    let shell = around.iter().any(|text| names_shell(text.split_whitespace()));
+    let written = text[node.byte_range()].trim_start_matches("<<<").trim();
+    shell.then(|| match node.kind() {
+        "herestring_redirect" => unquoted(written),
+        _ => written.to_owned(),
+    })
+}
+
+/// What `echo` and `printf` print into a pipe that a shell reads.
+fn printed(pipeline: Node<'_>, text: &str) -> Vec<String> {
+    let mut cursor = pipeline.walk();
+    let commands: Vec<Vec<String>> = pipeline
+        .named_children(&mut cursor)
+        .map(|command| words(command, text))
+        .collect();
+    let Some(shell) = commands
+        .iter()
+        .rposition(|words| names_shell(words.iter().map(String::as_str)))
+    else {
+        return Vec::new();
+    };
+    commands[..shell]
+        .iter()
+        .filter(|words| matches!(words.first().map(String::as_str), Some("echo" | "printf")))
+        .map(|words| words[1..].join(" ").replace("\\n", "\n"))
+        .collect()
+}
+
+fn names_shell<'a>(mut words: impl Iterator<Item = &'a str>) -> bool {
+    words.any(|word| is_shell(base_name(word)))
 }
 
 fn words(command: Node<'_>, text: &str) -> Vec<String> {

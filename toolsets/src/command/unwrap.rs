@@ -73,6 +73,9 @@ pub(super) fn all_commands(script: &Script) -> Vec<Vec<String>> {
         let mut unwrapped = 0;
         collect(words, 0, &mut unwrapped, &mut found);
     }
+    for words in script.fed.iter().flat_map(|text| parse(text).commands) {
+        collect(&words, 1, &mut 0, &mut found);
+    }
     found
 }
 

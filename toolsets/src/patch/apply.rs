@@ -40,9 +40,14 @@ pub(crate) enum MatchError {
     NotFound(Nearest),
     #[error(
         "the text to replace stands at {} places (lines {}); add lines around it until it is unique{}",
-        .lines.len(), numbers(.lines), if *.in_hunk { " (or an @@ line before it)" } else { ", or set replace_all" }
+        .places, numbers(.lines, *.places), if *.in_hunk { " (or an @@ line before it)" } else { ", or set replace_all" }
     )]
-    Ambiguous { lines: Vec<usize>, in_hunk: bool },
+    Ambiguous {
+        places: usize,
+        /// The lines of the first few.
+        lines: Vec<usize>,
+        in_hunk: bool,
+    },
     #[error("the line {0:?} after @@ is not there; use a line that is, or leave it out")]
     NoAnchor(String),
     #[error("two hunks change the same lines near line {0}; join them")]
@@ -65,10 +70,13 @@ pub(crate) fn apply(text: &str, change: &Change) -> Result<Applied, MatchError> 
     }
 }
 
-/// At most ten numbers in words.
-fn numbers(lines: &[usize]) -> String {
-    let mut shown: Vec<String> = lines.iter().take(10).map(usize::to_string).collect();
-    if lines.len() > 10 {
+/// So many of the places are told by their lines.
+pub(super) const TOLD: usize = 10;
+
+/// The numbers in words.
+fn numbers(lines: &[usize], places: usize) -> String {
+    let mut shown: Vec<String> = lines.iter().map(usize::to_string).collect();
+    if places > lines.len() {
         shown.push("…".to_owned());
     }
     shown.join(", ")

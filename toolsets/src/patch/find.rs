@@ -1,5 +1,6 @@
 //! Finding the lines that an edit means, from exact to ever more tolerant; pure.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use crate::lines::Line;
@@ -33,12 +34,13 @@ impl Level {
         }
     }
 
-    fn same(self, line: &str, wanted: &str) -> bool {
+    /// What two lines have in common that are the same at this level.
+    fn key(self, line: &str) -> Cow<'_, str> {
         match self {
-            Self::Exact | Self::LineEnds => line == wanted,
-            Self::TrailingSpace => line.trim_end() == wanted.trim_end(),
-            Self::Indentation => line.trim() == wanted.trim(),
-            Self::LookAlike => line.trim().chars().map(plain).eq(wanted.trim().chars().map(plain)),
+            Self::Exact | Self::LineEnds => Cow::Borrowed(line),
+            Self::TrailingSpace => Cow::Borrowed(line.trim_end()),
+            Self::Indentation => Cow::Borrowed(line.trim()),
+            Self::LookAlike => Cow::Owned(line.trim().chars().map(plain).collect()),
         }
     }
 }
@@ -52,30 +54,63 @@ pub(crate) struct Found {
     pub(crate) indents: Indents,
 }
 
+/// Indentation is learned from so many lines, or twice those of the text if these are more.
+const MOST_LEARNED: usize = 100_000;
+
 /// All places where the wanted lines stand at one level.
 pub(crate) fn places(lines: &[Line<'_>], wanted: &[&str], level: Level) -> Vec<Found> {
     // Blank lines are everywhere; being tolerant about them means nothing.
     if wanted.is_empty() || (level > Level::Exact && wanted.iter().all(|line| line.trim().is_empty())) {
         return Vec::new();
     }
-    lines
-        .windows(wanted.len())
-        .enumerate()
-        .filter(|(_, window)| {
-            window
-                .iter()
-                .zip(wanted)
-                .all(|(line, wanted)| level.same(line.text, wanted))
-        })
-        .filter_map(|(start, window)| {
-            let indents = if level >= Level::Indentation {
-                Indents::learn(window, wanted)?
-            } else {
-                Indents::default()
-            };
-            Some(Found { start, indents })
-        })
-        .collect()
+    let keys: Vec<Cow<'_, str>> = lines.iter().map(|line| level.key(line.text)).collect();
+    let wanted_keys: Vec<Cow<'_, str>> = wanted.iter().map(|line| level.key(line)).collect();
+    let starts = occurrences(&keys, &wanted_keys);
+    if level < Level::Indentation {
+        let indents = Indents::default;
+        return starts
+            .into_iter()
+            .map(|start| Found {
+                start,
+                indents: indents(),
+            })
+            .collect();
+    }
+    // Lines that repeat themselves without end have no place to be told from others by their indentation.
+    if starts.len().saturating_mul(wanted.len()) > MOST_LEARNED.max(2 * lines.len()) {
+        return Vec::new();
+    }
+    let learn = |start: usize| {
+        let indents = Indents::learn(&lines[start..start + wanted.len()], wanted)?;
+        Some(Found { start, indents })
+    };
+    starts.into_iter().filter_map(learn).collect()
+}
+
+/// Where `wanted` stands in `all`, overlaps included, in time that grows with their sum (Knuth, Morris, Pratt): whole
+/// files of equal lines are no rarity.
+fn occurrences<T: PartialEq>(all: &[T], wanted: &[T]) -> Vec<usize> {
+    // For each beginning of `wanted`: how long its longest proper end is that is a beginning too.
+    let mut borders = vec![0; wanted.len()];
+    let mut length = 0;
+    for index in 1..wanted.len() {
+        while length > 0 && wanted[index] != wanted[length] {
+            length = borders[length - 1];
+        }
+        length += usize::from(wanted[index] == wanted[length]);
+        borders[index] = length;
+    }
+    let (mut found, mut matched) = (Vec::new(), 0);
+    for (index, item) in all.iter().enumerate() {
+        while matched > 0 && (matched == wanted.len() || *item != wanted[matched]) {
+            matched = borders[matched - 1];
+        }
+        matched += usize::from(*item == wanted[matched]);
+        if matched == wanted.len() {
+            found.push(index + 1 - matched);
+        }
+    }
+    found
 }
 
 /// How the edit's indentations are written in the file; empty where they are the same.

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::apply::{Applied, MatchError};
+use super::apply::{Applied, MatchError, TOLD};
 use super::find::{self, Found, Level};
 use super::nearest;
 use super::rewrite::{Part, rewrite};
@@ -111,7 +111,8 @@ fn choose(found: Vec<Found>, hunk: &Hunk, from: usize) -> Result<Found, MatchErr
         (Some(first), Some(_)) if !hunk.anchors.is_empty() => Ok(first.clone()),
         (None, _) if found.len() == 1 => Ok(found[0].clone()),
         (Some(_), Some(_)) | (None, _) => Err(MatchError::Ambiguous {
-            lines: found.iter().map(|found| found.start + 1).collect(),
+            places: found.len(),
+            lines: found.iter().take(TOLD).map(|found| found.start + 1).collect(),
             in_hunk: true,
         }),
     }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::apply::{Applied, MatchError};
+use super::apply::{Applied, MatchError, TOLD};
 use super::find::{self, Level};
 use super::folded::Folded;
 use super::hunk::{Hunk, HunkLine};
@@ -31,13 +31,14 @@ pub(crate) fn replace(text: &str, old: &str, new: &str, all: bool) -> Result<App
         })
 }
 
-/// Where the old text stands; for a unique match also places that overlap count.
+/// Where the old text stands. For a unique match a place that overlaps the first one counts as well; later ones don't,
+/// since a text that repeats itself would be compared with itself at each of its characters.
 fn exact_spans(text: &str, old: &str, all: bool) -> Vec<Range<usize>> {
     let mut spans = Vec::new();
     let mut from = 0;
     while let Some(at) = text[from..].find(old).map(|at| at + from) {
         spans.push(at..at + old.len());
-        let step = if all {
+        let step = if all || spans.len() > 1 {
             old.len()
         } else {
             text[at..].chars().next().map_or(1, char::len_utf8)
@@ -54,14 +55,18 @@ fn replace_spans(text: &str, spans: &[Range<usize>], old: &str, new: &str, all: 
         return None;
     }
     if spans.len() > 1 && !all {
-        let lines = spans.iter().map(|span| line_number(text, span.start)).collect();
-        return Some(Err(MatchError::Ambiguous { lines, in_hunk: false }));
+        return Some(Err(MatchError::Ambiguous {
+            places: spans.len(),
+            lines: line_numbers(text, &spans[..spans.len().min(TOLD)]),
+            in_hunk: false,
+        }));
     }
+    let usual = LineEnd::of(text);
     let mut changed = String::with_capacity(text.len());
     let mut done = 0;
     for span in spans {
         changed.push_str(&text[done..span.start]);
-        changed.push_str(&with_line_ends(text, span, old, new));
+        changed.push_str(&with_line_ends(&text[span.clone()], usual, old, new));
         done = span.end;
     }
     changed.push_str(&text[done..]);
@@ -73,10 +78,9 @@ fn replace_spans(text: &str, spans: &[Range<usize>], old: &str, new: &str, all: 
     }))
 }
 
-/// The new text with the line ends of its place. Who writes `\r` in the old text exactly as it stands means line ends
+/// The new text with the line ends of its place, or the usual ones of the file. Who writes `\r` in the old text exactly as it stands means line ends
 /// by the letter.
-fn with_line_ends<'a>(text: &str, span: &Range<usize>, old: &str, new: &'a str) -> Cow<'a, str> {
-    let stands = &text[span.clone()];
+fn with_line_ends<'a>(stands: &str, usual: LineEnd, old: &str, new: &'a str) -> Cow<'a, str> {
     if stands == old && old.contains('\r') {
         return Cow::Borrowed(new);
     }
@@ -85,8 +89,8 @@ fn with_line_ends<'a>(text: &str, span: &Range<usize>, old: &str, new: &'a str) 
     } else {
         Cow::Borrowed(new)
     };
-    let place = if stands.contains(['\n', '\r']) { stands } else { text };
-    Cow::Owned(LineEnd::of(place).apply(&new))
+    let of_place = stands.contains(['\n', '\r']).then(|| LineEnd::of(stands));
+    Cow::Owned(of_place.unwrap_or(usual).apply(&new))
 }
 
 /// Finds the old text with line ends, and look-alike characters if asked for, taken as equal.
@@ -121,8 +125,11 @@ fn replace_lines(text: &str, old: &str, new: &str, all: bool, levels: &[Level]) 
         .map(|level| (*level, find::places(&lines, &wanted, *level)))
         .find(|(_, found)| !found.is_empty())?;
     if found.len() > 1 && !all {
-        let lines = found.iter().map(|found| found.start + 1).collect();
-        return Some(Err(MatchError::Ambiguous { lines, in_hunk: false }));
+        return Some(Err(MatchError::Ambiguous {
+            places: found.len(),
+            lines: found.iter().take(TOLD).map(|found| found.start + 1).collect(),
+            in_hunk: false,
+        }));
     }
     let mut free = 0;
     found.retain(|found| {
@@ -160,6 +167,15 @@ fn hunk_lines(old: &[&str], new: &[&str]) -> Vec<HunkLine> {
         .collect()
 }
 
-fn line_number(text: &str, at: usize) -> usize {
-    lines(&text[..at]).iter().filter(|line| !line.end.is_empty()).count() + 1
+/// The lines in which the spans begin, which stand in their order.
+fn line_numbers(text: &str, spans: &[Range<usize>]) -> Vec<usize> {
+    let mut starts = spans.iter().map(|span| span.start).peekable();
+    let (mut numbers, mut end) = (Vec::new(), 0);
+    for (index, line) in lines(text).iter().enumerate() {
+        end += line.text.len() + line.end.len();
+        while starts.next_if(|start| *start < end).is_some() {
+            numbers.push(index + 1);
+        }
+    }
+    numbers
 }

@@ -85,6 +85,15 @@ fn what_is_not_there_or_not_unique_is_refused() {
     check("a\r\nb", "a\nb", "a\r\nb", "change nothing");
     check("a\nx\na\n", "a", "b", "2 places (lines 1, 3)");
     check("aaa", "aa", "b", "2 places");
+    // Whatever the size: none of these takes time that grows with the places times the text.
+    check(
+        &"\"key\": 1,\n".repeat(100_000),
+        "\"",
+        "'",
+        "200000 places (lines 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, …)",
+    );
+    check(&"a".repeat(500_000), &"a".repeat(250_000), "b", "places (lines 1, 1");
+    check(&"  a\n".repeat(100_000), &"a\n".repeat(50_000), "b", "not there");
     check("  a\n\ta\n", "    a", "b", "2 places (lines 1, 2)");
     check(
         "let total = sum(items);\n",

@@ -10,11 +10,11 @@ use agent_core::id::SessionId;
 /// Variables that no command may see: the names of keys in the user's configuration. Whatever ends in `_API_KEY` is
 /// hidden without being named.
 #[derive(Clone, Debug, Default)]
-pub struct Hidden(pub Vec<String>);
+pub(crate) struct Hidden(pub Vec<String>);
 
 /// The environment of one session's commands.
 #[derive(Clone, Debug)]
-pub struct Environment {
+pub(crate) struct Environment {
     hidden: Hidden,
     session: SessionId,
     owner: String,
@@ -47,7 +47,7 @@ const MISLEADING: [&str; 8] = [
 
 impl Environment {
     /// The environment of the commands of `session`, without what is hidden.
-    pub fn new(session: SessionId, hidden: Hidden) -> Self {
+    pub(crate) fn new(session: SessionId, hidden: Hidden) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         Self {
@@ -59,7 +59,7 @@ impl Environment {
     }
 
     /// Gives `command` this environment.
-    pub fn apply(&self, command: &mut Command) {
+    pub(crate) fn apply(&self, command: &mut Command) {
         command.env_clear();
         command.envs(std::env::vars_os().filter(|(name, _)| !self.hides(name)));
         command.envs(QUIET);

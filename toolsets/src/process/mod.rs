@@ -16,10 +16,7 @@ mod stray;
 mod sys;
 mod text;
 
-pub use environment::{Environment, Hidden};
-pub use output::{Excerpt, Output, grouped};
-pub use running::{End, Exit, Input, Running};
-pub use search_path::search_path;
-pub use session::{Background, Processes, State};
-pub use spawner::spawn;
-pub use text::{escaped_line, readable};
+pub(crate) use environment::{Environment, Hidden};
+pub(crate) use running::{End, Exit, Running};
+pub(crate) use session::{Background, Processes, State};
+pub(crate) use text::escaped_line;

@@ -11,7 +11,7 @@ use super::text::{readable, whole_characters};
 pub(super) const KEPT: usize = 64 * 1024;
 
 /// The output of a command that runs. One thread writes, others look.
-pub struct Output {
+pub(crate) struct Output {
     kept: Mutex<Kept>,
     /// The reader sends at each chunk, whoever shows the output receives. One place: "something is new" needs no count.
     news: (Sender<()>, Receiver<()>),
@@ -27,15 +27,15 @@ struct Kept {
 
 /// A part of the output, from some byte on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Excerpt {
+pub(crate) struct Excerpt {
     /// What comes before the gap.
-    pub head: Vec<u8>,
+    pub(crate) head: Vec<u8>,
     /// How many bytes were not kept.
-    pub left_out: u64,
+    pub(crate) left_out: u64,
     /// What comes after the gap.
-    pub tail: Vec<u8>,
+    pub(crate) tail: Vec<u8>,
     /// Bytes of output so far; where the next excerpt begins.
-    pub total: u64,
+    pub(crate) total: u64,
 }
 
 impl Output {
@@ -59,17 +59,17 @@ impl Output {
     }
 
     /// Receives once after something new came.
-    pub fn news(&self) -> &Receiver<()> {
+    pub(crate) fn news(&self) -> &Receiver<()> {
         &self.news.1
     }
 
     /// The output from byte `start` on.
-    pub fn since(&self, start: u64) -> Excerpt {
+    pub(crate) fn since(&self, start: u64) -> Excerpt {
         self.kept.lock().since(start)
     }
 
     /// Bytes so far, and the readable end of them, at most `limit` bytes long.
-    pub fn tail(&self, limit: usize) -> (u64, String) {
+    pub(crate) fn tail(&self, limit: usize) -> (u64, String) {
         let (total, bytes) = {
             let kept = self.kept.lock();
             // The kept end is longer than any tail asked for, so there is no gap in it.
@@ -117,14 +117,14 @@ impl Kept {
 
 impl Excerpt {
     /// What was kept, without a mark where the gap is.
-    pub fn bytes(mut self) -> Vec<u8> {
+    pub(crate) fn bytes(mut self) -> Vec<u8> {
         self.head.append(&mut self.tail);
         self.head
     }
 
     /// Leaves the last character to a later excerpt, if only its first bytes have come.
     #[must_use]
-    pub fn up_to_whole_character(mut self) -> Self {
+    pub(crate) fn up_to_whole_character(mut self) -> Self {
         let last = if self.tail.is_empty() {
             &mut self.head
         } else {
@@ -137,7 +137,7 @@ impl Excerpt {
     }
 
     /// The text as people and models read it, with the count of what was left out in its place.
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         if self.left_out == 0 {
             return readable(&[self.head.as_slice(), self.tail.as_slice()].concat());
         }
@@ -160,7 +160,7 @@ impl Excerpt {
 }
 
 /// A number with a comma after every third digit from the right.
-pub fn grouped(number: u64) -> String {
+pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (index, digit) in digits.chars().enumerate() {

@@ -29,7 +29,7 @@ const WRITE_LIMIT: Duration = Duration::from_secs(2);
 
 /// What a command reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Input {
+pub(crate) enum Input {
     /// Nothing.
     Empty,
     /// What is written to it by [`Running::write`].
@@ -38,16 +38,16 @@ pub enum Input {
 
 /// How a command ended by itself or by a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Exit {
+pub(crate) struct Exit {
     /// Its exit code; none after a signal.
-    pub code: Option<i32>,
+    pub(crate) code: Option<i32>,
     /// The signal that killed it.
-    pub signal: Option<i32>,
+    pub(crate) signal: Option<i32>,
 }
 
 /// Why a wait for a command is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub(crate) enum End {
     /// The command has ended.
     Exited(Exit),
     /// It still runs, and the time is up.
@@ -57,7 +57,7 @@ pub enum End {
 }
 
 /// A command that was started. Dropping it kills what still runs of it.
-pub struct Running {
+pub(crate) struct Running {
     guarded: Arc<Guarded>,
     leader: Arc<Mutex<Leader>>,
     output: Arc<Output>,
@@ -80,7 +80,7 @@ impl Running {
     ///
     /// # Errors
     /// What the operating system says about pipes or the start.
-    pub fn start(mut command: Command, input: Input) -> io::Result<Self> {
+    pub(crate) fn start(mut command: Command, input: Input) -> io::Result<Self> {
         let (printed, writer) = io::pipe()?;
         command.stdin(match input {
             Input::Empty => Stdio::null(),
@@ -107,23 +107,23 @@ impl Running {
     }
 
     /// What it has printed.
-    pub fn output(&self) -> &Output {
+    pub(crate) fn output(&self) -> &Output {
         &self.output
     }
 
     /// Carries nothing and closes when the command has ended.
-    pub fn exited(&self) -> &Receiver<()> {
+    pub(crate) fn exited(&self) -> &Receiver<()> {
         &self.exited
     }
 
     /// How it ended; none while it runs.
-    pub fn exit(&self) -> Option<Exit> {
+    pub(crate) fn exit(&self) -> Option<Exit> {
         self.leader.lock().exit
     }
 
     /// Waits for its end, for `limit` at most, and calls `news` when something was printed: at once at first, then at a
     /// bounded rate, and a last time for the last state.
-    pub fn follow(&self, limit: Duration, cancel: &Cancel, mut news: impl FnMut()) -> End {
+    pub(crate) fn follow(&self, limit: Duration, cancel: &Cancel, mut news: impl FnMut()) -> End {
         let deadline = after(limit);
         let (mut pause, mut paused) = (never(), false);
         let quiet = never();
@@ -151,7 +151,7 @@ impl Running {
 
     /// Takes what is still in the pipe of an ended command, and after that nothing more. The pipe itself is read on:
     /// a descendant that was left running would die at its next line otherwise.
-    pub fn drain(&self) {
+    pub(crate) fn drain(&self) {
         self.drain_for(DRAIN);
     }
 
@@ -164,7 +164,7 @@ impl Running {
     }
 
     /// Ends the command and its group: asks, waits for `grace` at most, then kills. Waits for the exit to be known.
-    pub fn end(&self, grace: Duration) {
+    pub(crate) fn end(&self, grace: Duration) {
         if let Some(guarded) = self.alive() {
             guarded.group().end(grace);
         }
@@ -180,7 +180,7 @@ impl Running {
     ///
     /// # Errors
     /// `BrokenPipe` when it has ended or reads nothing any more, `TimedOut` when it doesn't take the text in time.
-    pub fn write(&self, text: &str, cancel: &Cancel) -> io::Result<()> {
+    pub(crate) fn write(&self, text: &str, cancel: &Cancel) -> io::Result<()> {
         let mut stdin = self.stdin.lock();
         let stdin = stdin.as_mut().ok_or(ErrorKind::BrokenPipe)?;
         fcntl_setfl(&*stdin, fcntl_getfl(&*stdin)? | OFlags::NONBLOCK)?;

@@ -16,9 +16,15 @@ use super::running::{Input, Running};
 /// A login shell that takes longer is not waited for.
 const LIMIT: Duration = Duration::from_secs(2);
 
+static PATH: OnceLock<OsString> = OnceLock::new();
+
+/// Whether the user's login shell has answered, or is not waited for any more.
+pub(crate) fn is_known() -> bool {
+    PATH.get().is_some()
+}
+
 /// The agent's PATH, completed by what the user's login shell adds. The first call may take 2 s.
-pub fn search_path(environment: &Environment) -> &'static OsString {
-    static PATH: OnceLock<OsString> = OnceLock::new();
+pub(crate) fn search_path(environment: &Environment) -> &'static OsString {
     PATH.get_or_init(|| {
         let own = own_path();
         let login = login_shell().and_then(|shell| login_path(&shell, environment));

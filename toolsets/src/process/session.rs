@@ -4,10 +4,11 @@
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use agent_core::cancel::Cancel;
@@ -17,7 +18,7 @@ use super::environment::Environment;
 use super::guard::Guarded;
 use super::output::Excerpt;
 use super::running::{End, Exit, Input, Running};
-use super::search_path::search_path;
+use super::search_path::{self, search_path};
 use super::stray;
 
 /// At the session's end all its processes together get this long to end by themselves.
@@ -26,7 +27,7 @@ const LAST_GRACE: Duration = Duration::from_millis(200);
 const MOST: usize = 32;
 
 /// The processes of one session.
-pub struct Processes {
+pub(crate) struct Processes {
     environment: Environment,
     /// Groups of ended commands in which something still runs. Looked through and shortened at each addition.
     left: Mutex<Vec<Arc<Guarded>>>,
@@ -42,11 +43,13 @@ struct Started {
 }
 
 /// A command in the background.
-pub struct Background {
+pub(crate) struct Background {
     /// The session's name for it: `p1`.
-    pub id: String,
+    pub(crate) id: String,
     /// The text that the shell got.
-    pub command: String,
+    pub(crate) command: String,
+    /// The folder it started in.
+    pub(crate) cwd: PathBuf,
     running: Running,
     /// Bytes of output that were told.
     told: Mutex<u64>,
@@ -54,7 +57,7 @@ pub struct Background {
 
 /// How far a background command is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub(crate) enum State {
     /// It runs.
     Running,
     /// It has ended.
@@ -63,7 +66,7 @@ pub enum State {
 
 impl Processes {
     /// No processes yet, and the environment they will have.
-    pub fn new(environment: Environment) -> Self {
+    pub(crate) fn new(environment: Environment) -> Self {
         Self {
             environment,
             left: Mutex::default(),
@@ -72,8 +75,28 @@ impl Processes {
         }
     }
 
+    /// Begins to ask the login shell where programs are looked for, so that nobody waits for the answer later. The
+    /// thread ends with the answer, or when that is waited for no more.
+    pub(crate) fn look_for_programs(&self) {
+        if search_path::is_known() {
+            return;
+        }
+        let environment = self.environment.clone();
+        let started = thread::Builder::new().name("search path".into()).spawn(move || {
+            search_path(&environment);
+        });
+        if let Err(error) = started {
+            tracing::warn!(%error, "the login shell could not be asked for its PATH ahead of time");
+        }
+    }
+
+    /// Whether asking where programs are looked for takes no time.
+    pub(crate) fn knows_search_path(&self) -> bool {
+        search_path::is_known()
+    }
+
     /// Where programs are looked for.
-    pub fn search_path(&self) -> &'static OsStr {
+    pub(crate) fn search_path(&self) -> &'static OsStr {
         search_path(&self.environment)
     }
 
@@ -81,12 +104,12 @@ impl Processes {
     ///
     /// # Errors
     /// What the operating system says about the start.
-    pub fn start(&self, command: &str, cwd: &Path) -> io::Result<Running> {
+    pub(crate) fn start(&self, command: &str, cwd: &Path) -> io::Result<Running> {
         Running::start(self.shell(command, cwd), Input::Empty)
     }
 
     /// Takes over what an ended command left running. Says whether it left something.
-    pub fn keep_left(&self, running: &Running) -> bool {
+    pub(crate) fn keep_left(&self, running: &Running) -> bool {
         let mut left = self.left.lock();
         left.retain(|guarded| guarded.group().exists());
         let alive = running.alive();
@@ -98,7 +121,7 @@ impl Processes {
     ///
     /// # Errors
     /// What the operating system says about the start; `QuotaExceeded` when too many run already.
-    pub fn start_background(&self, command: &str, cwd: &Path) -> io::Result<Arc<Background>> {
+    pub(crate) fn start_background(&self, command: &str, cwd: &Path) -> io::Result<Arc<Background>> {
         let mut started = self.background.lock();
         if started.commands.len() >= MOST {
             let ended = started
@@ -112,6 +135,7 @@ impl Processes {
         let background = Arc::new(Background {
             id: format!("p{}", started.count),
             command: command.to_owned(),
+            cwd: cwd.to_owned(),
             running,
             told: Mutex::new(0),
         });
@@ -120,7 +144,7 @@ impl Processes {
     }
 
     /// The background commands, the oldest first.
-    pub fn background(&self) -> Vec<Arc<Background>> {
+    pub(crate) fn background(&self) -> Vec<Arc<Background>> {
         self.background.lock().commands.clone()
     }
 
@@ -133,8 +157,9 @@ impl Processes {
         if bash.is_some() {
             command.args(["--norc", "--noprofile"]);
         }
+        // Without `--` a text that begins with `-` would be read as options.
         command
-            .arg("-c")
+            .args(["-c", "--"])
             .arg(OsStr::from_bytes(text.as_bytes()))
             .current_dir(cwd);
         self.environment.apply(&mut command);
@@ -145,12 +170,12 @@ impl Processes {
 
 impl Background {
     /// How far it is.
-    pub fn state(&self) -> State {
+    pub(crate) fn state(&self) -> State {
         self.running.exit().map_or(State::Running, State::Ended)
     }
 
     /// What it printed since this was last asked.
-    pub fn news(&self) -> Excerpt {
+    pub(crate) fn news(&self) -> Excerpt {
         let runs = self.state() == State::Running;
         if !runs {
             self.running.drain();
@@ -165,12 +190,12 @@ impl Background {
     }
 
     /// Waits for its end, for `limit` at most; see [`Running::follow`].
-    pub fn follow(&self, limit: Duration, cancel: &Cancel, news: impl FnMut()) -> End {
+    pub(crate) fn follow(&self, limit: Duration, cancel: &Cancel, news: impl FnMut()) -> End {
         self.running.follow(limit, cancel, news)
     }
 
     /// The end of its output.
-    pub fn tail(&self, limit: usize) -> (u64, String) {
+    pub(crate) fn tail(&self, limit: usize) -> (u64, String) {
         self.running.output().tail(limit)
     }
 
@@ -178,12 +203,12 @@ impl Background {
     ///
     /// # Errors
     /// See [`Running::write`].
-    pub fn write(&self, text: &str, cancel: &Cancel) -> io::Result<()> {
+    pub(crate) fn write(&self, text: &str, cancel: &Cancel) -> io::Result<()> {
         self.running.write(text, cancel)
     }
 
     /// Ends it and what it started.
-    pub fn end(&self, grace: Duration) {
+    pub(crate) fn end(&self, grace: Duration) {
         self.running.end(grace);
     }
 }

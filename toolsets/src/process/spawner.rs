@@ -20,7 +20,7 @@ struct Order {
 ///
 /// # Errors
 /// What the operating system says about the start, such as a program or a folder that doesn't exist.
-pub fn spawn(mut command: Command) -> io::Result<Child> {
+pub(crate) fn spawn(mut command: Command) -> io::Result<Child> {
     sys::detach(&mut command, Fate::Shared);
     ordered(command)
 }

@@ -2,9 +2,11 @@
 
 use std::fmt::Write;
 
+use crate::title;
+
 /// Text without terminal commands: escape sequences and control characters go, a line that a carriage return wrote
 /// anew keeps its last state, and what is no UTF-8 is replaced.
-pub fn readable(bytes: &[u8]) -> String {
+pub(crate) fn readable(bytes: &[u8]) -> String {
     let text = without_sequences(&String::from_utf8_lossy(bytes));
     let mut lines = text.split('\n').map(last_state);
     let mut readable = lines.next().unwrap_or_default().to_owned();
@@ -109,15 +111,13 @@ pub(super) fn whole_characters(bytes: &[u8]) -> usize {
 
 /// A text as one line that shows what it is: control and text-direction characters as escapes, cut at `limit`
 /// characters.
-pub fn escaped_line(text: &str, limit: usize) -> String {
+pub(crate) fn escaped_line(text: &str, limit: usize) -> String {
     let mut line = String::new();
     for char in text.trim().chars() {
         match char {
             '\n' => line.push_str("\\n"),
             '\t' => line.push(' '),
-            _ if char.is_control() || misleads(char) => {
-                write!(line, "\\u{{{:x}}}", u32::from(char)).expect("a string takes all")
-            }
+            _ if title::hides(char) => write!(line, "\\u{{{:x}}}", u32::from(char)).expect("a string takes all"),
             _ => line.push(char),
         }
     }
@@ -125,13 +125,6 @@ pub fn escaped_line(text: &str, limit: usize) -> String {
         None => line,
         Some(_) => line.chars().take(limit.saturating_sub(1)).chain(['…']).collect(),
     }
-}
-
-/// Characters that nobody sees or that turn the direction of others.
-fn misleads(char: char) -> bool {
-    matches!(char,
-        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
-        | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
 #[cfg(test)]

@@ -9,10 +9,12 @@ use super::*;
 use crate::process::{Environment, Hidden};
 
 fn process() -> Process {
-    Process::new(Arc::new(Processes::new(Environment::new(
-        SessionId::new(),
-        Hidden::default(),
-    ))))
+    let judge = Judge {
+        deny: vec!["docker *".into()],
+        ..Judge::default()
+    };
+    let environment = Environment::new(SessionId::new(), Hidden::default());
+    Process::new(Arc::new(Processes::new(environment)), Arc::new(judge))
 }
 
 impl Process {
@@ -60,7 +62,8 @@ fn a_command_is_written_to_and_ended() {
         Plan::Input {
             process: id,
             command,
-            text
+            text,
+            forbidden: None
         }
     );
     process
@@ -77,6 +80,24 @@ fn a_command_is_written_to_and_ended() {
             .text(json!({ "action": "write", "id": "p1", "text": "b" }))
             .contains("has ended")
     );
+}
+
+#[test]
+fn what_is_never_run_is_never_written() {
+    let process = process().with("sh");
+    for (text, expect) in [
+        ("rm -rf ~\n", true),
+        ("ls\nrm -rf /\n", true),
+        ("docker ps\n", true),
+        ("rm -rf build\n", false),
+        ("yes\n", false),
+    ] {
+        let input = json!({ "action": "write", "id": "p1", "text": text });
+        let Plan::Input { forbidden, .. } = process.plan(&input).unwrap().plan else {
+            panic!("a write is input")
+        };
+        assert_eq!(forbidden.is_some(), expect, "{text}");
+    }
 }
 
 #[test]
@@ -140,6 +161,7 @@ fn what_makes_no_sense_is_said() {
         ),
         (json!({ "action": "write", "id": "p1" }), "`text` is missing"),
         (json!({ "action": "dance" }), "unknown variant"),
+        (json!({ "action": "list", "process": "p1" }), "`process`"),
         (json!(7), "arguments"),
     ] {
         let text = process.text(input.clone());

@@ -8,7 +8,7 @@ use agent_core::cancel::Cancel;
 use agent_core::plan::Place;
 use agent_core::tool::ToolError;
 use grep_matcher::LineTerminator;
-use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+use grep_regex::{ErrorKind, RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch};
 
 use super::page::Page;
@@ -33,26 +33,20 @@ impl Pattern {
                 "search_files: the pattern is empty; to list files use target \"files\" and \"*\"",
             ));
         }
-        let by_line = RegexMatcherBuilder::new()
-            .line_terminator(Some(b'\n'))
-            .crlf(true)
-            .build(pattern);
-        if let Ok(matcher) = by_line {
-            return Ok(Self {
-                matcher,
-                over_lines: false,
-            });
-        }
-        let matcher = RegexMatcherBuilder::new().multi_line(true).build(pattern).map_err(|error| {
+        let by_line = builder().line_terminator(Some(b'\n')).crlf(true).build(pattern);
+        let over_lines = matches!(&by_line, Err(error) if matches!(error.kind(), ErrorKind::NotAllowed(_)));
+        let built = if over_lines {
+            builder().multi_line(true).build(pattern)
+        } else {
+            by_line
+        };
+        let matcher = built.map_err(|error| {
             ToolError::new(format!(
                 "search_files: the pattern {pattern:?} is no regular expression: {error}\nEscape characters that are meant \
                  literally with a backslash, such as \\( \\[ \\{{ \\. \\* \\+ \\?"
             ))
         })?;
-        Ok(Self {
-            matcher,
-            over_lines: true,
-        })
+        Ok(Self { matcher, over_lines })
     }
 
     fn searcher(&self, context: usize) -> Searcher {
@@ -70,6 +64,13 @@ impl Pattern {
             .heap_limit(Some(MAX_HEAP))
             .build()
     }
+}
+
+/// A pattern of a few characters may ask for gigabytes of states: `(\w{1000}){1000}`.
+fn builder() -> RegexMatcherBuilder {
+    let mut builder = RegexMatcherBuilder::new();
+    builder.size_limit(10 << 20).dfa_size_limit(32 << 20);
+    builder
 }
 
 /// Tells the lines, or the files, in which the pattern matches.

@@ -27,7 +27,10 @@ fn bench() -> Bench {
         extra_roots: Vec::new(),
     };
     let environment = Environment::new(scope.session.clone(), Hidden(vec!["CARGO_PKG_NAME".into()]));
-    let terminal = Terminal::new(&scope, &Config::default(), &[], Arc::new(Processes::new(environment)));
+    let terminal = {
+        let (config, processes) = (Config::default(), Arc::new(Processes::new(environment)));
+        Terminal::new(&scope, &config, Arc::new(Judge::new(&scope, &config, &[])), processes)
+    };
     Bench { folder, terminal }
 }
 
@@ -94,6 +97,8 @@ fn the_end_is_always_told() {
         ("nosuchprogram 2>/dev/null", "exit code: 127"),
         ("printf '\\033[31mred\\033[0m\\n'", "red\nexit code: 0"),
         ("printf '\\342\\202'; printf '\\254'", "€\nexit code: 0"),
+        ("--version 2>/dev/null", "exit code: 127"),
+        ("-i 2>/dev/null", "exit code: 127"),
         ("printf '\\377'", "\u{fffd}\nexit code: 0"),
     ] {
         assert_eq!(bench.text(command), expect, "{command}");
@@ -307,6 +312,7 @@ fn arguments_that_make_no_sense_are_refused() {
         (json!({ "command": "ls", "timeout": -5 }), "more than 0"),
         (json!({ "command": "ls", "timeout": 1e300 }), "more than 0"),
         (json!("ls"), "arguments"),
+        (json!({ "command": "ls", "cwd": "sub" }), "cwd"),
     ] {
         let error = bench.run(input.clone()).unwrap_err();
         assert!(error.message.contains(expect), "{input}: {}", error.message);
@@ -324,6 +330,7 @@ fn only_known_reads_in_the_foreground_only_read() {
         (json!({ "command": "pwd", "workdir": "/" }), false),
         (json!([]), false),
     ] {
+        terminal.processes.search_path();
         assert_eq!(terminal.only_reads(&input), expect, "{input}");
     }
 }

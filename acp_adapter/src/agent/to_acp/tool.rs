@@ -154,7 +154,9 @@ fn plan_content(plan: &Plan) -> Vec<ToolCallContent> {
         Plan::Inward | Plan::Read { .. } => Vec::new(),
         Plan::Change { changes } => diffs(changes),
         Plan::Command(command) => vec![text::fence("sh", &command.command).into()],
-        Plan::Input { process, command, text } => {
+        Plan::Input {
+            process, command, text, ..
+        } => {
             let command = text::one_line(command);
             vec![format!("Input for {process} ({command}):\n{}", text::fence("", text)).into()]
         }

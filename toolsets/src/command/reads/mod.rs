@@ -6,16 +6,22 @@ mod table;
 
 use std::path::{Path, PathBuf};
 
+use agent_core::boundary::is_secret_name;
 use ignore::WalkBuilder;
 
 use super::Ground;
-use super::place::{is_secret_name, lexical, real};
+use super::place::{lexical, real};
 use super::plain::{Joint, Step};
 use options::Used;
 use table::{Operands, TABLE};
 
 /// The shell itself is these; no file of that name is run.
 const BUILTINS: [&str; 8] = ["echo", "printf", "pwd", "true", "false", "test", "command", "type"];
+
+/// Version managers, and their folders of programs that pick the program to run by the folder they run in.
+const SHIMS: [&str; 10] = [
+    "shims", ".pyenv", ".rbenv", ".nodenv", ".goenv", ".asdf", ".volta", ".proto", ".mise", "mise",
+];
 
 /// A search through a larger tree is asked for.
 const MOST_ENTRIES: usize = 20_000;
@@ -43,6 +49,13 @@ pub(super) fn only_reads(steps: &[Step], ground: &Ground<'_>) -> bool {
                 }
                 words => here.reads(words),
             })
+}
+
+/// Whether a program lies where version managers keep their stand-ins.
+fn is_shim(program: &Path) -> bool {
+    program
+        .iter()
+        .any(|part| SHIMS.iter().any(|folder| part == Path::new(folder)))
 }
 
 /// Where a command stands.
@@ -73,10 +86,16 @@ impl Here<'_> {
         found && special::reads(self, name, args).unwrap_or_else(|| self.table_reads(name, args))
     }
 
-    /// The program is a file outside the roots: the workspace can't have put another in its place.
+    /// The program is a file outside the roots, where the workspace can't have put another in its place, and no shim,
+    /// which lets a file of the workspace say what it runs.
     fn is_from_outside(&self, name: &str) -> bool {
         let program = (!name.contains('/')).then(|| self.ground.program(name)).flatten();
-        program.is_some_and(|file| !self.ground.in_roots(&file) && !self.ground.in_roots(&real(&file)))
+        program.is_some_and(|file| {
+            let places = [real(&file), file];
+            places
+                .iter()
+                .all(|place| !self.ground.in_roots(place) && !is_shim(place))
+        })
     }
 
     fn table_reads(&self, name: &str, args: &[String]) -> bool {
@@ -130,7 +149,8 @@ impl Here<'_> {
             walk.add_custom_ignore_filename(".rgignore");
         }
         let mut seen = 0;
-        let open = |path: &Path| path == folder || !path.file_name().is_some_and(is_secret_name);
+        let open =
+            |path: &Path| path == folder || !path.file_name().is_some_and(|name| is_secret_name(Path::new(name)));
         walk.build().all(|entry| {
             seen += 1;
             seen <= MOST_ENTRIES

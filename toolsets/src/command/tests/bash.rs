@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use crate::command::plain::{Step, steps};
 
 /// What is likely to pass, then what is likely not to.
-const PIECES: [&str; 42] = [
+const PIECES: [&str; 53] = [
     " ",
     " ",
     "a",
@@ -24,6 +24,17 @@ const PIECES: [&str; 42] = [
     " | ls ",
     " 2>&1",
     " >/dev/null ",
+    " </dev/null",
+    " </ dev/null",
+    " </dev/ null",
+    " 2>/dev/n ull",
+    " >/d ev/null",
+    " 2>& 1",
+    " 2 >&1",
+    " > ",
+    "/dev/null",
+    "&>",
+    ">>/dev/null",
     "\t",
     "x=1",
     "/,:%@^+",

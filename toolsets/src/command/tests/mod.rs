@@ -148,6 +148,43 @@ fn a_toolchain_file_makes_the_version_a_question() {
 }
 
 #[test]
+fn a_shim_of_a_version_manager_is_asked_for() {
+    let mut world = world();
+    let (shims, volta) = (world.top.join("home/.pyenv/shims"), world.top.join("home/.volta/bin"));
+    for folder in [&shims, &volta] {
+        fs::create_dir_all(folder).unwrap();
+    }
+    fs::copy(world.top.join("bin/python3"), shims.join("python3")).unwrap();
+    fs::copy(world.top.join("bin/node"), volta.join("volta-shim")).unwrap();
+    fs::remove_file(world.programs.join("node")).unwrap();
+    symlink(volta.join("volta-shim"), world.programs.join("node")).unwrap();
+    assert!(!world.classify("node --version").read_only);
+    assert!(world.classify("python3 --version").read_only);
+    world.programs = shims;
+    assert!(!world.classify("python3 --version").read_only);
+}
+
+#[test]
+fn secrets_are_the_same_as_for_the_file_tools() {
+    let world = world();
+    for (file, expect) in [
+        (".envrc", true),
+        ("src/id_map.rs", true),
+        (".env.d/notes", true),
+        (".env.local", false),
+        ("id_rsa", false),
+        ("id_rsa.pub", false),
+        ("certs/x.pem", false),
+        (".ssh/config", false),
+    ] {
+        let path = world.top.join("home/ws").join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, "x").unwrap();
+        assert_eq!(world.classify(&format!("cat {file}")).read_only, expect, "{file}");
+    }
+}
+
+#[test]
 fn reading_from_outside_the_roots_is_asked_for() {
     assert!(!world().classify_in("ls", "outside").read_only);
     assert!(!world().classify_in("pwd", "home").read_only);
@@ -270,6 +307,15 @@ fn the_floor_holds() {
         "rm -Rf /.",
         "rm -rf //",
         "rm -rf ~/.",
+        "bash <<< 'rm -rf /'",
+        "sh <<E\nrm -rf /\nE",
+        "sudo bash -s <<'E'\nls\nrm -rf ~\nE",
+        "cat <<E | sh\nrm -rf /\nE",
+        "echo 'rm -rf /' | sh",
+        "echo rm -rf / | sudo bash",
+        "printf 'rm -rf /\\n' | tee log | sh",
+        "cat <<< 'rm -rf /' | sh",
+        "ls; (echo 'rm -rf ~' | bash -e)",
     ] {
         assert!(world.classify(command).forbidden.is_some(), "{command}");
     }
@@ -295,6 +341,11 @@ fn the_floor_is_no_ceiling() {
         "chmod -R u+w src",
         "chmod 755 /tmp/x",
         "echo rm -rf /",
+        "echo 'rm -rf /' > f; bash x.sh",
+        "cat > x.sh <<E\nrm -rf /\nE",
+        "cat <<< 'rm -rf /'",
+        "echo 'rm -rf /' | wc -c",
+        "bash <<E\nrm -rf build\nE",
         "grep 'rm -rf /' f",
         "git rm -r src",
         "git -C / log; rm -rf bin",
