@@ -21,6 +21,7 @@ mod sessions;
 mod setup;
 mod setup_port;
 mod signals;
+mod terminal;
 mod wiring;
 
 use std::io::Write;
@@ -59,7 +60,7 @@ fn tell(fail: &Fail) -> Exit {
         return Exit::Done;
     }
     // Nobody is left to tell if stderr is closed.
-    let _ = writeln!(anstream::stderr(), "error: {:#}", fail.error);
+    let _ = writeln!(terminal::stderr(), "error: {:#}", fail.error);
     fail.exit
 }
 

@@ -23,6 +23,7 @@ use crate::exit::{Exit, Fail};
 use crate::paths::{NoHome, Paths};
 use crate::setup_port::UserSetup;
 use crate::signals::{self, Signal};
+use crate::terminal;
 use crate::wiring::{self, Wired};
 use machine::{JsonLines, Quiet};
 use people::{Audience, People};
@@ -32,6 +33,9 @@ use session::Calls;
 trait Printer {
     /// Shows what happened. An error means that nobody reads any more.
     fn show(&mut self, envelope: &Envelope) -> io::Result<()>;
+
+    /// Whether it shows what a call will change before it is asked about.
+    fn shows_plans(&self) -> bool;
 
     /// Ends a line that is open, so that somebody else can write one.
     fn end_line(&mut self) -> io::Result<()>;
@@ -48,7 +52,7 @@ pub(crate) fn run(args: RunArgs, paths: Result<&Paths, NoHome>) -> Result<Exit, 
     let setup = Arc::new(UserSetup::new(paths.ok().cloned(), Environment::real()));
     let wired = wiring::start(paths, setup, "run", args.prefer.clone().into());
     if let Some(reason) = wired.store.warning() {
-        writeln!(anstream::stderr(), "warning: {reason}")?;
+        writeln!(terminal::stderr(), "warning: {reason}")?;
     }
     let ended = work(&wired, &args, prompt, folders, &signals);
     wired.runtime.shutdown();
@@ -80,7 +84,7 @@ fn printer(args: &RunArgs) -> Box<dyn Printer> {
         return Box::new(JsonLines::new(std::io::stdout()));
     }
     if args.quiet {
-        return Box::new(Quiet::new(std::io::stdout(), anstream::stderr()));
+        return Box::new(Quiet::new(terminal::stdout(), terminal::stderr()));
     }
     let on_terminal = std::io::stdout().is_terminal();
     Box::new(People::new(
