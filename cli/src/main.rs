@@ -15,6 +15,7 @@ mod models;
 mod nearest;
 mod panics;
 mod paths;
+mod permissions;
 mod run;
 mod service;
 mod sessions;
@@ -50,6 +51,7 @@ fn run(args: Args, paths: Result<&Paths, NoHome>) -> Result<Exit, Fail> {
         Command::Run(args) => run::run(args, paths),
         Command::Setup(args) => setup::setup(args, paths),
         Command::Sessions(command) => sessions::sessions(command, paths),
+        Command::Permissions(command) => permissions::permissions(command, paths),
         Command::Models(_) => models::models(paths),
     }
 }
