@@ -73,9 +73,9 @@ impl<W: Write> Asker<W> {
         if matches!(self.terminal, Terminal::None) {
             writeln!(
                 self.side,
-                "refused, as there is no terminal to ask at; --mode decides what is asked"
+                "not run, as there is no terminal to ask at; --mode decides what is asked"
             )?;
-            return Ok(Some((approval.id.clone(), UserAnswer::Chose(OptionKind::RejectOnce))));
+            return Ok(Some((approval.id.clone(), UserAnswer::Nobody)));
         }
         self.open.push_back(approval.clone());
         if self.open.len() == 1 {
@@ -97,8 +97,8 @@ impl<W: Write> Asker<W> {
     /// The terminal is gone: what is open is denied, and so is what follows.
     pub(super) fn give_up(&mut self) -> Vec<(ApprovalId, UserAnswer)> {
         self.terminal = Terminal::None;
-        let denied = |approval: Approval| (approval.id, UserAnswer::Chose(OptionKind::RejectOnce));
-        self.open.drain(..).map(denied).collect()
+        let unanswered = |approval: Approval| (approval.id, UserAnswer::Nobody);
+        self.open.drain(..).map(unanswered).collect()
     }
 
     fn forget(&mut self, id: &ApprovalId) -> io::Result<()> {
@@ -320,8 +320,7 @@ mod tests {
     fn without_a_terminal_a_question_is_a_denial() {
         let mut asker = asker(Terminal::None);
         let answer = asker.hear(&asked("1")).unwrap();
-        let denied = UserAnswer::Chose(OptionKind::RejectOnce);
-        assert_eq!(answer, Some((ApprovalId::from("1"), denied)));
+        assert_eq!(answer, Some((ApprovalId::from("1"), UserAnswer::Nobody)));
     }
 
     #[test]
@@ -352,6 +351,7 @@ mod tests {
         asker.hear(&asked("1")).unwrap();
         let decided = Event::ApprovalDecided {
             id: "1".into(),
+            call: "c".into(),
             decision: Decision::Cancelled,
             by: DecidedBy::Cancel,
         };
@@ -364,7 +364,7 @@ mod tests {
         let mut asker = asker(open());
         asker.hear(&asked("1")).unwrap();
         asker.hear(&asked("2")).unwrap();
-        let denied = UserAnswer::Chose(OptionKind::RejectOnce);
+        let denied = UserAnswer::Nobody;
         let both = vec![("1".into(), denied.clone()), ("2".into(), denied.clone())];
         assert_eq!(asker.give_up(), both);
         assert_eq!(asker.hear(&asked("3")).unwrap().map(|(_, answer)| answer), Some(denied));

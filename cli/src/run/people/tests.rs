@@ -175,6 +175,7 @@ fn a_diff_is_in_colour() {
             changes: vec![FileChange::new(place, Some("old\n"), Some("new\n"))],
         },
         locations: Vec::new(),
+        runs: false,
     };
     let events = [
         started("1", ToolKind::Edit, "Edit a"),
