@@ -3,6 +3,7 @@
 mod ask;
 mod diff;
 mod follow;
+mod limit;
 mod machine;
 pub(crate) mod people;
 mod plain;
@@ -25,6 +26,7 @@ use crate::setup_port::UserSetup;
 use crate::signals::{self, Signal};
 use crate::terminal;
 use crate::wiring::{self, Wired};
+use limit::Limit;
 use machine::{JsonLines, Quiet};
 use people::{Audience, People};
 use session::Calls;
@@ -47,7 +49,12 @@ pub(crate) fn run(args: RunArgs, paths: Result<&Paths, NoHome>) -> Result<Exit, 
     let folders = folders(args.cwd.as_deref(), &args.add_dir)?;
     // A handful of signals at most; the sender lives in the listening thread.
     let (heard, signals) = unbounded();
-    signals::listen(move |signal| _ = heard.send(signal))?;
+    let mut limit = Limit::default();
+    signals::listen(move |signal| {
+        limit.heard(signal);
+        // An error means that the run is over.
+        let _ = heard.send(signal);
+    })?;
 
     let setup = Arc::new(UserSetup::new(paths.ok().cloned(), Environment::real()));
     let wired = wiring::start(paths, setup, "run", args.prefer.clone().into());
