@@ -1,10 +1,10 @@
 //! What all sessions of a runtime share, and the sessions that are open.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
@@ -14,7 +14,7 @@ use crate::id::{SessionId, TurnId};
 use crate::outward::{Answer, CallError, CallId, Outlet, Outward};
 use crate::pool::{Pool, Start};
 use crate::runtime::Preferences;
-use crate::session::{AfterIdle, Prompt, Session};
+use crate::session::{AfterGone, Prompt, Session};
 use crate::setup::Setup;
 use crate::store::Store;
 use crate::turn;
@@ -41,7 +41,15 @@ pub(crate) struct Engine {
     calls: Pool,
     next_call: AtomicU64,
     working: Working,
+    /// What was asked for about a session and waits for what was asked before; an entry for each session that
+    /// something is being done about.
+    strands: Mutex<HashMap<SessionId, VecDeque<Job>>>,
+    /// No prompt begins any more.
+    ending: AtomicBool,
 }
+
+/// Something to be done on the pool.
+pub(crate) type Job = Box<dyn FnOnce() + Send>;
 
 /// How many sessions have a turn.
 #[derive(Default)]
@@ -66,6 +74,8 @@ impl Engine {
             calls: Pool::new("call", CALLS),
             next_call: AtomicU64::new(1),
             working: Working::default(),
+            strands: Mutex::default(),
+            ending: AtomicBool::new(false),
         }
     }
 
@@ -74,25 +84,69 @@ impl Engine {
         self: &Arc<Self>,
         work: impl FnOnce(&Arc<Self>, CallId) -> Option<Result<Answer, CallError>> + Send + 'static,
     ) -> CallId {
-        let call = CallId(self.next_call.fetch_add(1, Ordering::Relaxed));
+        let call = self.new_call();
         let engine = self.clone();
-        self.calls.run(move || {
-            let done = catch_unwind(AssertUnwindSafe(|| work(&engine, call)));
-            let fault = || {
-                Some(Err(CallError::Internal(
-                    "a fault of the agent; it is in the log".into(),
-                )))
-            };
-            if let Some(result) = done.unwrap_or_else(|_| fault()) {
-                engine.answer(call, result);
-            }
-        });
+        self.calls.run(move || engine.do_call(call, work));
         call
     }
 
-    /// Does the rest of a call's work on the pool; it sends the call's answer itself.
-    pub(crate) fn later(self: Arc<Self>, work: impl FnOnce(&Arc<Self>) + Send + 'static) {
-        self.calls.clone().run(move || work(&self));
+    /// The same for what concerns one session: one after the other, in the order in which they were asked for.
+    pub(crate) fn call_on(
+        self: &Arc<Self>,
+        session: SessionId,
+        work: impl FnOnce(&Arc<Self>, CallId) -> Option<Result<Answer, CallError>> + Send + 'static,
+    ) -> CallId {
+        let call = self.new_call();
+        let engine = self.clone();
+        self.queue_on(session, Box::new(move || engine.do_call(call, work)));
+        call
+    }
+
+    /// Does something about a session when what was asked for before is done.
+    pub(crate) fn queue_on(self: &Arc<Self>, session: SessionId, job: Job) {
+        let mut strands = self.strands.lock();
+        if let Some(waiting) = strands.get_mut(&session) {
+            waiting.push_back(job);
+            return;
+        }
+        strands.insert(session.clone(), VecDeque::new());
+        drop(strands);
+        let engine = self.clone();
+        self.calls.run(move || engine.work_off_strand(&session, job));
+    }
+
+    fn work_off_strand(&self, session: &SessionId, mut job: Job) {
+        loop {
+            job();
+            let mut strands = self.strands.lock();
+            match strands.get_mut(session).and_then(VecDeque::pop_front) {
+                Some(next) => job = next,
+                None => {
+                    strands.remove(session);
+                    return;
+                }
+            }
+        }
+    }
+
+    fn new_call(&self) -> CallId {
+        CallId(self.next_call.fetch_add(1, Ordering::Relaxed))
+    }
+
+    fn do_call(
+        self: &Arc<Self>,
+        call: CallId,
+        work: impl FnOnce(&Arc<Self>, CallId) -> Option<Result<Answer, CallError>>,
+    ) {
+        let done = catch_unwind(AssertUnwindSafe(|| work(self, call)));
+        let fault = || {
+            Some(Err(CallError::Internal(
+                "a fault of the agent; it is in the log".into(),
+            )))
+        };
+        if let Some(result) = done.unwrap_or_else(|_| fault()) {
+            self.answer(call, result);
+        }
     }
 
     /// Sends an answer that has no place among a session's events.
@@ -119,10 +173,21 @@ impl Engine {
             .clone()
     }
 
-    /// Lets a session go.
-    pub(crate) fn remove(&self, id: &SessionId) {
-        self.sessions.lock().remove(id);
-        self.store.release(id);
+    /// Lets a closing session go, once it is idle. To be asked whenever it may have become so.
+    pub(crate) fn let_go(&self, session: &Session) {
+        if !session.leaves() {
+            return;
+        }
+        // The lease first: once it is out of the map, the session may be opened and claimed anew.
+        self.store.release(&session.id);
+        self.sessions.lock().remove(&session.id);
+        session.gone().into_iter().for_each(|after: AfterGone| after());
+    }
+
+    /// Forgets a session that another process has gone on with.
+    pub(crate) fn forget(&self, session: &Session) {
+        self.sessions.lock().remove(&session.id);
+        session.gone();
     }
 
     /// Runs a prompt as its session's turn, and after it those that are queued by then.
@@ -133,9 +198,7 @@ impl Engine {
         let owner = session.clone();
         let start = self.turns.run(move || {
             engine.work_off(&owner, prompt);
-            let mut count = engine.working.count.lock();
-            *count -= 1;
-            engine.working.idle.notify_all();
+            engine.rest();
         });
         if start == Start::Later {
             self.tell_waiting(session, turn);
@@ -144,21 +207,30 @@ impl Engine {
 
     /// Runs a prompt beside its session's turn.
     pub(crate) fn start_beside(self: &Arc<Self>, session: Arc<Session>, prompt: Prompt) {
+        *self.working.count.lock() += 1;
+        let (session_id, turn) = (session.id.clone(), prompt.turn);
         let engine = self.clone();
-        self.calls.run(move || engine.run_one(&session, prompt));
+        let work = move || {
+            engine.run_one(&session, prompt);
+            session.end_beside(turn);
+            engine.let_go(&session);
+            engine.rest();
+        };
+        self.queue_on(session_id, Box::new(work));
     }
 
-    fn work_off(&self, session: &Session, mut prompt: Prompt) {
-        loop {
+    fn rest(&self) {
+        *self.working.count.lock() -= 1;
+        self.working.idle.notify_all();
+    }
+
+    fn work_off(&self, session: &Session, prompt: Prompt) {
+        let mut next = Some(prompt);
+        while let Some(prompt) = next {
             self.run_one(session, prompt);
-            match session.next() {
-                Ok(next) => prompt = next,
-                Err(waiting) => {
-                    waiting.into_iter().for_each(|after: AfterIdle| after());
-                    return;
-                }
-            }
+            next = session.next();
         }
+        self.let_go(session);
     }
 
     /// Runs a prompt. A panic in it ends its turn and nothing else.
@@ -182,6 +254,21 @@ impl Engine {
             };
             session.line.emit(Some(turn), notice);
         });
+    }
+
+    /// Lets no further prompt begin.
+    pub(crate) fn end(&self) {
+        self.ending.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether no further prompt begins.
+    pub(crate) fn is_ending(&self) -> bool {
+        self.ending.load(Ordering::SeqCst)
+    }
+
+    /// Lets all sessions go, whatever they do.
+    pub(crate) fn clear(&self) {
+        self.sessions.lock().clear();
     }
 
     /// Waits until no session has a turn, but not longer than this.

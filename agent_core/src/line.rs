@@ -256,20 +256,25 @@ impl Line {
     }
 
     fn keep(&self, state: &mut State, turn: Option<TurnId>, envelope: Envelope, durability: Durability) {
-        match self.0.store.append(&self.0.session, vec![envelope], durability) {
-            Kept::Stored => state.told_unsaved = false,
-            Kept::Waiting(reason) if !state.told_unsaved => {
-                state.told_unsaved = true;
-                let notice = Event::Notice {
-                    severity: Severity::Warning,
-                    title: "this session is not saved at the moment".into(),
-                    detail: Some(reason),
-                };
-                let notice = self.envelope(turn, state.last_seq, notice);
-                self.send(state, Outward::Live(notice));
+        let (severity, title, reason) = match self.0.store.append(&self.0.session, vec![envelope], durability) {
+            Kept::Stored => {
+                state.told_unsaved = state.told_unsaved && self.0.store.is_behind(&self.0.session);
+                return;
             }
-            Kept::Waiting(_) => {}
-        }
+            Kept::Waiting(_) if state.told_unsaved => return,
+            Kept::Waiting(reason) => {
+                state.told_unsaved = true;
+                (Severity::Warning, "this session is not saved at the moment", reason)
+            }
+            Kept::Lost(reason) => (Severity::Error, "part of this session is lost", reason),
+        };
+        let notice = Event::Notice {
+            severity,
+            title: title.into(),
+            detail: Some(reason),
+        };
+        let notice = self.envelope(turn, state.last_seq, notice);
+        self.send(state, Outward::Live(notice));
     }
 }
 

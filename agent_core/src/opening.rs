@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use crate::approval::Mode;
+use crate::config::Config;
 use crate::engine::Engine;
 use crate::event::{Event, SessionChange, Severity};
 use crate::id::SessionId;
@@ -16,6 +18,7 @@ use crate::session::{Session, Settings, Standing};
 use crate::setup::SetupError;
 use crate::store::{SessionRecord, StoreError};
 use crate::turn::TurnError;
+use crate::workspace::Scope;
 
 /// Begins a session. Nothing is stored before its first prompt.
 pub(crate) fn create(engine: &Engine, folders: Folders) -> Result<Arc<Session>, CallError> {
@@ -43,19 +46,21 @@ pub(crate) fn open(engine: &Engine, id: &SessionId, folders: Option<Folders>) ->
             }
             return Ok(session);
         }
-        engine.remove(id);
+        engine.forget(&session);
     }
-    make_whole(engine, id)?;
+    engine.store.recover(id)?;
     let record = engine.store.session(id)?;
     let record = record.ok_or_else(|| CallError::UnknownSession(id.clone()))?;
     let stored = Folders {
         cwd: record.cwd.clone(),
         extra_roots: record.extra_roots.clone(),
     };
-    let session = engine.insert(restore(engine, &record, stored.clone())?);
-    match folders {
-        Some(folders) => move_to(engine, &session, folders)?,
-        None => check(&stored).map(|_| ())?,
+    let folders = folders.unwrap_or(stored);
+    let roots = check(&folders)?;
+    let has_moved = folders.cwd != record.cwd;
+    let session = engine.insert(restore(engine, &record, folders, roots)?);
+    if has_moved {
+        tell_moved(&session, &record.cwd);
     }
     Ok(session)
 }
@@ -67,17 +72,12 @@ fn is_behind(engine: &Engine, session: &Session) -> bool {
     session.running().is_none() && record.is_some_and(|record| record.last_seq > session.line.last_seq())
 }
 
-/// Gives a message that a dead process left open its row. One that a living process speaks is left alone.
-fn make_whole(engine: &Engine, id: &SessionId) -> Result<(), CallError> {
-    if engine.store.claim(id).is_ok() {
-        let recovered = engine.store.recover(id);
-        engine.store.release(id);
-        recovered?;
-    }
-    Ok(())
-}
-
-fn restore(engine: &Engine, record: &SessionRecord, folders: Folders) -> Result<Session, CallError> {
+fn restore(
+    engine: &Engine,
+    record: &SessionRecord,
+    folders: Folders,
+    roots: Vec<PathBuf>,
+) -> Result<Session, CallError> {
     let config = engine.setup.config()?;
     let (provider, fallback) = provider_of(engine, &config, &record.model)?;
     let line = Line::new(
@@ -86,8 +86,6 @@ fn restore(engine: &Engine, record: &SessionRecord, folders: Folders) -> Result<
         engine.outlet.clone(),
         record.last_seq,
     );
-    // The folders may be gone, in which case the caller's are used, or an error follows.
-    let roots = check(&folders).unwrap_or_else(|_| vec![folders.cwd.clone()]);
     let settings = settle(
         engine,
         &record.id,
@@ -98,11 +96,17 @@ fn restore(engine: &Engine, record: &SessionRecord, folders: Folders) -> Result<
         record.mode,
     );
     let rules = settings.workspace.rules();
-    let told = Facts::new(record.mode, record.model.clone(), &settings.scope(&record.id), rules);
+    let scope = Scope {
+        session: record.id.clone(),
+        cwd: record.cwd.clone(),
+        extra_roots: record.extra_roots.clone(),
+    };
+    let told = Facts::new(record.mode, record.model.clone(), &scope, rules);
     let standing = Standing {
         title: record.title.clone(),
         system: Some(record.system.as_str().into()),
         told: Some(told),
+        begun: None,
         context: record.context,
         key_refused: false,
         unstored: Vec::new(),
@@ -123,7 +127,7 @@ fn restore(engine: &Engine, record: &SessionRecord, folders: Folders) -> Result<
 /// The session's model, or the configured one where nobody serves that any more.
 fn provider_of(
     engine: &Engine,
-    config: &crate::config::Config,
+    config: &Config,
     model: &ModelRef,
 ) -> Result<(Arc<dyn Provider>, Option<Event>), CallError> {
     match engine.setup.provider(config, model) {
@@ -167,9 +171,8 @@ fn move_to(engine: &Engine, session: &Session, folders: Folders) -> Result<(), C
     if settings.folders == folders {
         return Ok(());
     }
-    let moved = settings.folders.cwd != folders.cwd;
-    let cwd = folders.cwd.clone();
-    let before = settings.folders.cwd.display().to_string();
+    let before = settings.folders.cwd;
+    let has_moved = before != folders.cwd;
     let new = settle(
         engine,
         &session.id,
@@ -186,16 +189,25 @@ fn move_to(engine: &Engine, session: &Session, folders: Folders) -> Result<(), C
         // It was given for the folders as they were.
         settings.edits_granted = false;
     });
-    if moved {
-        session.tell(session.running(), SessionChange::Cwd(cwd.clone()));
-        let notice = Event::Notice {
-            severity: Severity::Info,
-            title: format!("this session now works in {}; before it was {before}", cwd.display()),
-            detail: None,
-        };
-        session.change_standing(|standing| standing.notices.push(notice));
+    if has_moved {
+        tell_moved(session, &before);
     }
     Ok(())
+}
+
+fn tell_moved(session: &Session, before: &Path) {
+    let cwd = session.settings().folders.cwd;
+    let notice = Event::Notice {
+        severity: Severity::Info,
+        title: format!(
+            "this session now works in {}; before it was {}",
+            cwd.display(),
+            before.display()
+        ),
+        detail: None,
+    };
+    session.tell(session.running(), SessionChange::Cwd(cwd));
+    session.change_standing(|standing| standing.notices.push(notice));
 }
 
 fn settle(
@@ -203,11 +215,11 @@ fn settle(
     id: &SessionId,
     folders: Folders,
     roots: Vec<PathBuf>,
-    config: Arc<crate::config::Config>,
+    config: Arc<Config>,
     provider: Arc<dyn Provider>,
-    mode: crate::approval::Mode,
+    mode: Mode,
 ) -> Settings {
-    let scope = crate::workspace::Scope {
+    let scope = Scope {
         session: id.clone(),
         cwd: folders.cwd.clone(),
         extra_roots: folders.extra_roots.clone(),
@@ -324,6 +336,7 @@ fn begin(engine: &Engine, session: &Session) {
     let told = Facts::new(settings.mode, model.name.clone(), &scope, rules);
     session.change_standing(|standing| {
         standing.system = Some(system.into());
+        standing.begun = Some(told.clone());
         standing.told = Some(told);
     });
 }

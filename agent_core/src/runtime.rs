@@ -93,7 +93,7 @@ impl Runtime {
     /// Opens a stored session, or opens an open one again. With `replay` all its visible events come before
     /// [`Answer::Opened`]. Without folders it stays where it was.
     pub fn open(&self, session: SessionId, folders: Option<Folders>, replay: bool) -> CallId {
-        self.0.call(move |engine, call| {
+        self.0.call_on(session.clone(), move |engine, call| {
             open(engine, call, session, folders, replay);
             None
         })
@@ -110,26 +110,20 @@ impl Runtime {
 
     /// Cancels what a session does, waits until it has ended, and lets the session go. Ends in [`Answer::Closed`].
     pub fn close(&self, session: SessionId) -> CallId {
-        self.0.call(move |engine, call| {
+        self.0.call_on(session.clone(), move |engine, call| {
             let Some(session) = engine.session(&session) else {
                 return Some(Err(CallError::UnknownSession(session)));
             };
-            let owner = engine.clone();
-            let id = session.id.clone();
-            let after = move || {
-                owner.remove(&id);
-                owner.answer(call, Ok(Answer::Closed));
-            };
-            if let Some(after) = session.close(Box::new(after)) {
-                after();
-            }
+            let closed = session.clone();
+            session.close(Box::new(move || closed.line.answer(call, Ok(Answer::Closed))));
+            engine.let_go(&session);
             None
         })
     }
 
     /// Sets an option; works during a turn. Ends in [`Answer::OptionSet`].
     pub fn set_option(&self, session: SessionId, option: SetOption) -> CallId {
-        self.0.call(move |engine, call| {
+        self.0.call_on(session.clone(), move |engine, call| {
             let Some(session) = engine.session(&session) else {
                 return Some(Err(CallError::UnknownSession(session)));
             };
@@ -151,6 +145,9 @@ impl Runtime {
     /// When no session of this id is open.
     pub fn prompt(&self, session: &SessionId, content: Vec<Content>) -> Result<TurnId, CallError> {
         let unknown = || CallError::UnknownSession(session.clone());
+        if self.0.is_ending() {
+            return Err(unknown());
+        }
         let session = self.0.session(session).ok_or_else(unknown)?;
         let (turn, begin) = session.enqueue(content).ok_or_else(unknown)?;
         match begin {
@@ -182,15 +179,13 @@ impl Runtime {
         }
     }
 
-    /// Cancels everything, stores it, ends what runs in the workspaces, and returns within 2 s.
+    /// Cancels everything, stores it, ends what runs in the workspaces, and returns within about 2 s.
     pub fn shutdown(&self) {
-        let sessions = self.0.all_sessions();
-        sessions.iter().for_each(|session| session.cancel());
+        self.0.end();
+        self.0.all_sessions().iter().for_each(|session| session.cancel());
         self.0.wait_until_idle(SHUTDOWN);
-        for session in sessions {
-            self.0.remove(&session.id);
-        }
         self.0.store.close();
+        self.0.clear();
     }
 }
 
@@ -200,9 +195,10 @@ fn open(engine: &Arc<Engine>, call: CallId, id: SessionId, folders: Option<Folde
         let again = engine.clone();
         let (later_id, later_folders) = (id.clone(), folders.clone());
         let later = move || {
-            again
-                .clone()
-                .later(move |engine| open(engine, call, later_id, later_folders, replay));
+            let engine = again.clone();
+            let id = later_id.clone();
+            let job = move || open(&engine, call, id, later_folders, replay);
+            again.queue_on(later_id, Box::new(job));
         };
         if session.after_closing(Box::new(later)).is_none() {
             return;

@@ -52,6 +52,8 @@ pub(crate) struct Standing {
     pub(crate) system: Option<Arc<str>>,
     /// What the model was last told of the session's settings.
     pub(crate) told: Option<Facts>,
+    /// What its system prompt says of them; none for a session that was begun by another process.
+    pub(crate) begun: Option<Facts>,
     pub(crate) context: Option<ContextUse>,
     /// Notices that wait for the next turn to begin.
     pub(crate) notices: Vec<Event>,
@@ -65,16 +67,29 @@ struct State {
     settings: Settings,
     standing: Standing,
     running: Option<Running>,
+    /// Commands that are answered beside the turn.
+    beside: Vec<Running>,
     queue: VecDeque<Prompt>,
     last_turn: u64,
     /// The open questions, and the turn that waits for each.
     questions: HashMap<ApprovalId, Sender<(ApprovalId, UserAnswer)>>,
-    /// The session takes no more prompts; what is to be done once it is idle.
-    closing: Option<Vec<AfterIdle>>,
+    closing: Closing,
 }
 
-/// Something to be done once a session is idle.
-pub(crate) type AfterIdle = Box<dyn FnOnce() + Send>;
+/// How far a session is on its way out.
+enum Closing {
+    /// It takes prompts.
+    No,
+    /// It takes no more; what is to be done once it has gone.
+    Waits(Vec<AfterGone>),
+    /// It is idle and somebody lets it go.
+    Leaves(Vec<AfterGone>),
+    /// It is out of memory.
+    Gone,
+}
+
+/// Something to be done once a session has gone.
+pub(crate) type AfterGone = Box<dyn FnOnce() + Send>;
 
 struct Running {
     turn: TurnId,
@@ -107,10 +122,11 @@ impl Session {
                 settings,
                 standing,
                 running: None,
+                beside: Vec::new(),
                 queue: VecDeque::new(),
                 last_turn,
                 questions: HashMap::new(),
-                closing: None,
+                closing: Closing::No,
             }),
         }
     }
@@ -165,7 +181,7 @@ impl Session {
     /// Takes a prompt in; none if the session is closing.
     pub(crate) fn enqueue(&self, content: Vec<Content>) -> Option<(TurnId, Begin)> {
         let mut state = self.state.lock();
-        if state.closing.is_some() {
+        if !matches!(state.closing, Closing::No) {
             return None;
         }
         state.last_turn += 1;
@@ -178,7 +194,8 @@ impl Session {
         let begin = if state.running.is_none() {
             state.running = Some(prompt.running());
             Begin::Now(prompt)
-        } else if slash::acts_at_once(&prompt.content) {
+        } else if state.standing.system.is_some() && slash::acts_at_once(&prompt.content) {
+            state.beside.push(prompt.running());
             Begin::Beside(prompt)
         } else {
             state.queue.push_back(prompt);
@@ -187,21 +204,21 @@ impl Session {
         Some((turn, begin))
     }
 
-    /// The next prompt once a turn has ended; otherwise the session is idle, and what waited for that is returned.
-    pub(crate) fn next(&self) -> Result<Prompt, Vec<AfterIdle>> {
+    /// The next prompt once a turn has ended; none if there is none.
+    pub(crate) fn next(&self) -> Option<Prompt> {
         let mut state = self.state.lock();
-        match state.queue.pop_front() {
-            Some(prompt) => {
-                state.running = Some(prompt.running());
-                Ok(prompt)
-            }
-            None => {
-                state.running = None;
-                // A turn that panicked has left its own behind.
-                state.questions.clear();
-                Err(state.closing.as_mut().map(std::mem::take).unwrap_or_default())
-            }
+        let next = state.queue.pop_front();
+        state.running = next.as_ref().map(Prompt::running);
+        if next.is_none() {
+            // A turn that panicked has left its own behind.
+            state.questions.clear();
         }
+        next
+    }
+
+    /// A command beside the turn has been answered.
+    pub(crate) fn end_beside(&self, turn: TurnId) {
+        self.state.lock().beside.retain(|running| running.turn != turn);
     }
 
     /// The turn that runs now.
@@ -222,7 +239,8 @@ impl Session {
     fn cancel_those(&self, is_meant: impl Fn(TurnId) -> bool) {
         let cancels: Vec<Cancel> = {
             let state = self.state.lock();
-            let running = state.running.iter().map(|running| (running.turn, &running.cancel));
+            let running = state.running.iter().chain(&state.beside);
+            let running = running.map(|running| (running.turn, &running.cancel));
             let queued = state.queue.iter().map(|prompt| (prompt.turn, &prompt.cancel));
             let meant = running.chain(queued).filter(|(turn, _)| is_meant(*turn));
             meant.map(|(_, cancel)| cancel.clone()).collect()
@@ -231,31 +249,49 @@ impl Session {
         cancels.iter().for_each(Cancel::set);
     }
 
-    /// Takes no more prompts and cancels all there are. What is to be done when idle comes back if it is idle now.
-    pub(crate) fn close(&self, after: AfterIdle) -> Option<AfterIdle> {
-        let idle = {
-            let mut state = self.state.lock();
-            let idle = state.running.is_none();
-            let waiting = state.closing.get_or_insert_default();
-            if idle {
-                Some(after)
-            } else {
-                waiting.push(after);
-                None
-            }
-        };
+    /// Takes no more prompts and cancels all there are. What is to be done after follows once it has gone.
+    pub(crate) fn close(&self, after: AfterGone) {
+        self.after_gone(after, true);
         self.cancel();
-        idle
     }
 
-    /// Does something once a closing session is idle; gives it back if the session is not closing.
-    pub(crate) fn after_closing(&self, after: AfterIdle) -> Option<AfterIdle> {
-        match &mut self.state.lock().closing {
-            Some(waiting) => {
-                waiting.push(after);
-                None
+    /// Does something once a closing session has gone; gives it back if the session is not closing.
+    pub(crate) fn after_closing(&self, after: AfterGone) -> Option<AfterGone> {
+        self.after_gone(after, false)
+    }
+
+    fn after_gone(&self, after: AfterGone, close: bool) -> Option<AfterGone> {
+        let mut state = self.state.lock();
+        match &mut state.closing {
+            Closing::No if close => state.closing = Closing::Waits(vec![after]),
+            Closing::No => return Some(after),
+            Closing::Waits(waiting) | Closing::Leaves(waiting) => waiting.push(after),
+            Closing::Gone => {
+                drop(state);
+                after();
             }
-            None => Some(after),
+        }
+        None
+    }
+
+    /// Whether the caller is the one who lets this session go: it is closing, idle, and nobody else does.
+    pub(crate) fn leaves(&self) -> bool {
+        let mut state = self.state.lock();
+        let is_idle = state.running.is_none() && state.beside.is_empty();
+        match &mut state.closing {
+            Closing::Waits(waiting) if is_idle => {
+                state.closing = Closing::Leaves(std::mem::take(waiting));
+                true
+            }
+            Closing::Waits(_) | Closing::Leaves(_) | Closing::No | Closing::Gone => false,
+        }
+    }
+
+    /// The session is out of memory; what was to be done after that.
+    pub(crate) fn gone(&self) -> Vec<AfterGone> {
+        match std::mem::replace(&mut self.state.lock().closing, Closing::Gone) {
+            Closing::Waits(after) | Closing::Leaves(after) => after,
+            Closing::No | Closing::Gone => Vec::new(),
         }
     }
 
@@ -275,6 +311,15 @@ impl Session {
         if let Some(turn) = waiting {
             // An error means that the turn has ended meanwhile, and with it the question.
             let _ = turn.send((approval.clone(), answer));
+        }
+    }
+}
+
+impl Standing {
+    /// The notes that told the model of changes are out of its history; the next one tells all of it again.
+    pub(crate) fn forget_notes(&mut self) {
+        if self.begun.is_some() {
+            self.told.clone_from(&self.begun);
         }
     }
 }

@@ -187,7 +187,10 @@ fn context(engine: &Engine, session: &Session) -> Result<String, TurnError> {
 }
 
 fn clear(session: &Session, turn: TurnId) -> String {
-    session.change_standing(|standing| standing.context = None);
+    session.change_standing(|standing| {
+        standing.context = None;
+        standing.forget_notes();
+    });
     let moved = Event::HistoryMoved {
         keep_upto: 0,
         why: HistoryMove::Clear,

@@ -8,6 +8,7 @@ mod blob;
 mod database;
 mod error;
 mod grant;
+mod holding;
 mod lease;
 mod list;
 mod location;
@@ -23,7 +24,7 @@ mod writer;
 
 use std::ops::RangeInclusive;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use rusqlite::Connection;
@@ -48,7 +49,13 @@ use queue::{Outcome, Work};
 
 /// The store. Clones share it.
 #[derive(Clone)]
-pub struct Store {
+pub struct Store(Arc<Opening>);
+
+/// A store that opens at its first use.
+type Opening = LazyLock<Opened, Box<dyn FnOnce() -> Opened + Send>>;
+
+#[derive(Clone)]
+struct Opened {
     database: Arc<Database>,
     warning: Option<String>,
 }
@@ -61,10 +68,16 @@ impl Store {
     pub fn open(folder: &Path) -> Result<Self, StoreError> {
         let location = Location::prepare(folder)?;
         let connection = schema::open(&location)?;
-        Ok(Self {
-            warning: location.warning(),
-            database: Arc::new(Database::of_file(connection, location.database.clone())),
-        })
+        Ok(Self::of(
+            Database::of_file(connection, location.database.clone()),
+            location.warning(),
+        ))
+    }
+
+    /// A store that `open` opens when it is first used, so that a program that starts can answer before that.
+    pub fn later(open: impl FnOnce() -> Self + Send + 'static) -> Self {
+        let open = move || Opened::clone(&open().0);
+        Self(Arc::new(LazyLock::new(Box::new(open))))
     }
 
     /// Makes a store that lives in memory, for tests.
@@ -79,40 +92,62 @@ impl Store {
 
     fn in_memory(warning: Option<String>) -> Self {
         let connection = schema::open_memory().expect("the library has run the same steps in every test");
-        Self {
+        Self::of(Database::in_memory(connection), warning)
+    }
+
+    fn of(database: Database, warning: Option<String>) -> Self {
+        let opened = Opened {
+            database: Arc::new(database),
             warning,
-            database: Arc::new(Database::in_memory(connection)),
-        }
+        };
+        let store = Self(Arc::new(LazyLock::new(Box::new(move || opened))));
+        LazyLock::force(&store.0);
+        store
+    }
+
+    fn database(&self) -> &Database {
+        &self.0.database
     }
 
     /// What the user should know about where things are saved.
     pub fn warning(&self) -> Option<String> {
-        self.warning.clone()
+        self.0.warning.clone()
     }
 
     /// Remembers a new session. Its row is written with its first events; one that never has any leaves nothing.
     pub fn create(&self, record: SessionRecord) {
-        self.database.queue.create(record);
+        self.database().queue.create(record);
     }
 
     /// Stores events together, and waits for it, but not for long. What can't be stored now waits in memory, in
-    /// order, and reads see it. Events that are live only are left out.
+    /// order, and reads see it; what can never be stored is lost. Events that are live only are left out.
     pub fn append(&self, session: &SessionId, mut envelopes: Vec<Envelope>, durability: Durability) -> Kept {
         envelopes.retain(|envelope| !envelope.event.is_live_only());
         if envelopes.is_empty() {
             return Kept::Stored;
         }
-        let created = self.database.queue.created(session);
+        let kept = self.write_rows(session, envelopes, durability);
+        self.database().queue.take_loss(session).map_or(kept, Kept::Lost)
+    }
+
+    fn write_rows(&self, session: &SessionId, envelopes: Vec<Envelope>, durability: Durability) -> Kept {
+        let created = self.database().queue.created(session);
         match Append::new(session.clone(), envelopes, durability, created) {
-            Ok(append) => match self.database.write(Work::Append(append)) {
+            Ok(append) => match self.database().write(Work::Append(append)) {
                 Ok(Outcome::Written) => Kept::Stored,
-                Ok(Outcome::Held(held)) => Kept::Waiting(held.to_string()),
-                Ok(Outcome::Refused(reason)) | Err(reason) => Kept::Waiting(reason),
+                Ok(Outcome::Held(held)) => Kept::Lost(held.not_saved()),
+                Ok(Outcome::Refused(reason)) => Kept::Lost(reason),
+                Err(reason) => Kept::Waiting(reason),
             },
-            Err(error) => Kept::Waiting(format!(
+            Err(error) => Kept::Lost(format!(
                 "Not saved: an event of session {session} has no JSON form ({error})."
             )),
         }
+    }
+
+    /// Whether rows of a session wait to be stored.
+    pub fn is_behind(&self, session: &SessionId) -> bool {
+        !self.database().queue.appends(Some(session)).is_empty()
     }
 
     /// Begins a message that will be the row `seq`; `event` is its text or thought, empty.
@@ -123,7 +158,7 @@ impl Store {
             seq,
             event,
         };
-        OpenMessage::new(envelope, self.database.wake.clone())
+        OpenMessage::new(envelope, self.database().wake.clone())
     }
 
     /// A session's record, with what waits to be stored.
@@ -132,12 +167,12 @@ impl Store {
     /// When the database can't be read.
     pub fn session(&self, id: &SessionId) -> Result<Option<SessionRecord>, StoreError> {
         // What waits is looked at before the database: a row that is stored in between is seen twice and not missed.
-        let waiting = self.database.queue.appends(Some(id));
-        let created = self.database.queue.created(id);
+        let waiting = self.database().queue.appends(Some(id));
+        let created = self.database().queue.created(id);
         let stored = match created {
             Some(_) => None,
             None => self
-                .database
+                .database()
                 .read(format!("session {id}"), |connection| session::read(connection, id))?,
         };
         let first = waiting.iter().find_map(|entry| entry.append()?.created.clone());
@@ -158,9 +193,9 @@ impl Store {
     /// # Errors
     /// When the database can't be read.
     pub fn find(&self, prefix: &str) -> Result<Vec<SessionId>, StoreError> {
-        let waiting = self.database.waiting_sessions();
+        let waiting = self.database().waiting_sessions();
         let mut found = self
-            .database
+            .database()
             .read(format!("the sessions that begin with `{prefix}`"), |connection| {
                 reader::find(connection, prefix)
             })?;
@@ -177,7 +212,7 @@ impl Store {
     /// # Errors
     /// When the database can't be read.
     pub fn events(&self, id: &SessionId, after_seq: u64, limit: usize) -> Result<Vec<Envelope>, StoreError> {
-        let waiting = self.database.queue.appends(Some(id));
+        let waiting = self.database().queue.appends(Some(id));
         let mut events = self.read_rows(id, format!("the events of session {id}"), |connection| {
             reader::events(connection, id, after_seq, limit)
         })?;
@@ -197,7 +232,7 @@ impl Store {
     /// # Errors
     /// When the database can't be read.
     pub fn hidden(&self, id: &SessionId) -> Result<Vec<RangeInclusive<u64>>, StoreError> {
-        let waiting = self.database.queue.appends(Some(id));
+        let waiting = self.database().queue.appends(Some(id));
         let mut ranges = self.read_rows(id, format!("the history of session {id}"), |connection| {
             reader::hidden(connection, id)
         })?;
@@ -220,9 +255,9 @@ impl Store {
         what: String,
         query: impl FnOnce(&Connection) -> rusqlite::Result<Vec<T>>,
     ) -> Result<Vec<T>, StoreError> {
-        match self.database.queue.created(id) {
+        match self.database().queue.created(id) {
             Some(_) => Ok(Vec::new()),
-            None => self.database.read(what, query),
+            None => self.database().read(what, query),
         }
     }
 
@@ -235,22 +270,23 @@ impl Store {
         let cwd = cwd.map(location::real);
         let filter = Filter::new(cwd.as_deref(), cursor).map_err(|BadCursor| ListError::BadCursor)?;
         let mut waiting = Vec::new();
-        for id in self.database.waiting_sessions() {
+        for id in self.database().waiting_sessions() {
             waiting.extend(self.session(&id)?);
         }
-        let mut sessions = self.database.read("the list of sessions".into(), |connection| {
+        let mut sessions = self.database().read("the list of sessions".into(), |connection| {
             filter.stored(connection, &waiting, limit.saturating_add(1))
         })?;
         sessions.extend(filter.waiting(waiting));
         Ok(filter.page(sessions, limit))
     }
 
-    /// Makes this process the one that writes to a session.
+    /// Makes this process the one that writes to a session. What a process that died left of its messages gets its
+    /// rows in the same moment, with exactly the text that was stored.
     ///
     /// # Errors
     /// When another process that lives does.
     pub fn claim(&self, id: &SessionId) -> Result<(), Held> {
-        match self.database.write(Work::Claim(id.clone())) {
+        match self.database().write(Work::Claim(id.clone())) {
             Ok(Outcome::Written) => Ok(()),
             Ok(Outcome::Held(held)) => Err(held),
             Ok(Outcome::Refused(reason)) | Err(reason) => {
@@ -262,9 +298,11 @@ impl Store {
 
     /// For when nothing can be written, and so no claim either: what can be read must do.
     fn look_for_other_writer(&self, id: &SessionId) -> Result<(), Held> {
-        let other = self.database.read(format!("the writer of session {id}"), |connection| {
-            lease::held_by_other(connection, id, &Process::current(), now_ms())
-        });
+        let other = self
+            .database()
+            .read(format!("the writer of session {id}"), |connection| {
+                lease::held_by_other(connection, id, &Process::current(), now_ms())
+            });
         match other {
             Ok(Some(held)) => Err(held),
             Ok(None) => Ok(()),
@@ -277,31 +315,34 @@ impl Store {
 
     /// Lets a session go: another process may claim it. One that was never prompted is forgotten.
     pub fn release(&self, id: &SessionId) {
-        self.database.queue.forget(id);
-        self.database.write_or_warn(Work::Release(id.clone()));
+        self.database().queue.forget(id);
+        self.database().write_or_warn(Work::Release(id.clone()));
     }
 
-    /// Makes rows of the messages that a process which died left unfinished, with exactly the text that was stored.
-    /// For the session's writer, after [`Store::claim`].
+    /// Makes rows of the messages that a process which died left unfinished, for who reads a session without writing
+    /// to it. While a process that lives is its writer, this one or another, nothing is left over. What can't be
+    /// written now is written later.
     ///
     /// # Errors
-    /// When that can't be written.
+    /// When the database can't be read.
     pub fn recover(&self, id: &SessionId) -> Result<(), StoreError> {
-        match self.database.write(Work::Recover(id.clone())) {
-            Ok(Outcome::Written) => Ok(()),
-            Ok(Outcome::Held(held)) => Err(StoreError::NotWritten(held.to_string())),
-            Ok(Outcome::Refused(reason)) | Err(reason) => Err(StoreError::NotWritten(reason)),
+        let what = format!("what was left of the messages of session {id}");
+        let read = |connection: &Connection| message::has_pieces(connection, id);
+        if self.database().read(what, read)? {
+            self.database().write_or_warn(Work::Recover(id.clone()));
         }
+        Ok(())
     }
 
     /// Stores a standing permission, if it is one that outlives its session.
     pub fn grant(&self, grant: &Grant) {
         match grant {
             Grant::Command { command, root } => {
-                self.database.write_or_warn(Work::Grant(GrantChange::Add(CommandGrant {
-                    command: command.clone(),
-                    root: root.clone(),
-                })));
+                self.database()
+                    .write_or_warn(Work::Grant(GrantChange::Add(CommandGrant {
+                        command: command.clone(),
+                        root: root.clone(),
+                    })));
             }
             Grant::EditsThisSession => {}
         }
@@ -312,7 +353,7 @@ impl Store {
     /// # Errors
     /// When the database can't be read.
     pub fn grants(&self, root: &Path) -> Result<Vec<Grant>, StoreError> {
-        self.database
+        self.database()
             .read(format!("the permissions of {}", root.display()), |connection| {
                 grant::read(connection, root)
             })
@@ -323,7 +364,7 @@ impl Store {
     /// # Errors
     /// When the database can't be read.
     pub fn all_grants(&self) -> Result<Vec<StandingGrant>, StoreError> {
-        self.database.read("the permissions".to_owned(), grant::read_all)
+        self.database().read("the permissions".to_owned(), grant::read_all)
     }
 
     /// Takes a standing permission back; one that is not there stays away.
@@ -331,16 +372,20 @@ impl Store {
     /// # Errors
     /// When that can't be written.
     pub fn revoke(&self, id: i64) -> Result<(), StoreError> {
-        match self.database.write(Work::Grant(GrantChange::Revoke(id))) {
+        match self.database().write(Work::Grant(GrantChange::Revoke(id))) {
             Ok(Outcome::Written) => Ok(()),
             Ok(Outcome::Held(held)) => Err(StoreError::NotWritten(held.to_string())),
             Ok(Outcome::Refused(reason)) | Err(reason) => Err(StoreError::NotWritten(reason)),
         }
     }
 
-    /// Writes what waits, for a bounded time, and ends the writer. What is appended later stays in memory.
+    /// Writes what waits, for a bounded time, lets this process's sessions go, and ends the writer. What is appended
+    /// later is lost.
     pub fn close(&self) {
-        self.database.close();
+        // One that was never used is not opened for this.
+        if let Some(opened) = LazyLock::get(&self.0) {
+            opened.database.close();
+        }
     }
 }
 

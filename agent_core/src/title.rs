@@ -7,14 +7,27 @@ use crate::inline;
 const LONGEST: usize = 80;
 
 /// The title for a session that begins with this prompt: its first line, each mention by its name. None where the
-/// prompt says nothing that could name a session: a slash command, pictures alone.
+/// prompt says nothing that could name a session: a slash command, nothing at all.
 pub(crate) fn from_prompt(content: &[Content]) -> Option<String> {
     let text = inline::text(content, mention);
     let line = text
         .split(['\n', '\r', '\u{2028}', '\u{2029}'])
         .map(visible)
-        .find(|line| !line.is_empty())?;
-    (!is_slash_command(&line)).then(|| shortened(&line))
+        .find(|line| !line.is_empty());
+    match line {
+        Some(line) => (!is_slash_command(&line)).then(|| shortened(&line)),
+        None => pictures(content),
+    }
+}
+
+/// What stands for pictures without a word.
+fn pictures(content: &[Content]) -> Option<String> {
+    let is_picture = |piece: &&Content| matches!(piece, Content::Image { .. });
+    match content.iter().filter(is_picture).count() {
+        0 => None,
+        1 => Some("A picture".into()),
+        count => Some(format!("{count} pictures")),
+    }
 }
 
 /// The title that a user gives, made fit to be shown; none if nothing of it can be seen.
@@ -162,7 +175,8 @@ mod tests {
         );
         check(&[Content::text("explain "), link("")], Some("explain a b.rs"));
         check(&[image(), Content::text("What is this?")], Some("What is this?"));
-        check(&[image()], None);
+        check(&[image()], Some("A picture"));
+        check(&[image(), Content::text(" "), image()], Some("2 pictures"));
         check(&[], None);
     }
 

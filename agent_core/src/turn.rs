@@ -15,7 +15,7 @@ use crate::id::{MessageId, TurnId};
 use crate::line::{Line, Speech, Voice};
 use crate::opening;
 use crate::provider::{Delta, Finish, ProviderError, Reply, Request, ToolSpec, Usage};
-use crate::session::{Prompt, Session, Settings};
+use crate::session::{Prompt, Session, Settings, Standing};
 use crate::slash;
 use crate::store::{Store, StoreError};
 use crate::title;
@@ -101,7 +101,7 @@ impl<'a> Turn<'a> {
         };
         let stop = if turn.cancel.is_set() {
             Some(StopReason::Cancelled)
-        } else if prompt.content.is_empty() {
+        } else if says_nothing(&prompt.content) {
             Some(StopReason::EndTurn)
         } else {
             None
@@ -264,6 +264,7 @@ impl<'a> Turn<'a> {
             keep_upto: self.first_row.saturating_sub(1),
             why: HistoryMove::Refusal,
         });
+        self.session.change_standing(Standing::forget_notes);
         StopReason::Refusal
     }
 
@@ -323,6 +324,14 @@ impl<'a> Turn<'a> {
     pub(crate) fn tools(&self) -> Vec<Arc<dyn Tool>> {
         self.workspace.tools().to_vec()
     }
+}
+
+/// Whether a prompt has nothing in it for the model.
+fn says_nothing(content: &[Content]) -> bool {
+    content.iter().all(|piece| match piece {
+        Content::Text { text } => text.trim().is_empty(),
+        Content::Image { .. } | Content::Resource { .. } | Content::Link { .. } => false,
+    })
 }
 
 /// What the user should know of pictures that their model can't see. The provider tells the model.

@@ -41,10 +41,8 @@ fn serve(args: AcpArgs, paths: Result<&Paths, NoHome>) -> Result<Exit, Fail> {
 
     let setup = Arc::new(UserSetup::new(paths.ok().cloned(), Environment::real()));
     let provider = chosen_provider(&setup, args.prefer.model.as_ref());
-    let wired = wiring::start(paths, setup.clone(), "acp", args.prefer.into());
-    if let Some(reason) = wired.store.warning() {
-        tracing::warn!("{reason}");
-    }
+    let tell = |reason: &str| tracing::warn!("{reason}");
+    let wired = wiring::start(paths, setup.clone(), "acp", args.prefer.into(), tell);
     if std::io::stdin().is_terminal() {
         tracing::warn!("this speaks the Agent Client Protocol with an editor; in a terminal, use `agent run`");
     }

@@ -16,7 +16,7 @@ use crate::paths::{private_file, private_folder};
 /// Files that are kept, one a day.
 const KEPT: usize = 7;
 /// Lines that may wait for a writer.
-const WAITING: usize = 4096;
+const WAITING: usize = 512;
 
 /// Keeps the log going; dropping it writes what still waits.
 #[must_use = "the log ends when this is dropped"]

@@ -32,14 +32,21 @@ pub(crate) struct Wired {
     pub(crate) store: Store,
 }
 
-/// Opens the store and starts a runtime over it.
+/// Starts a runtime. Its store is opened when it is first used, so that a client is greeted before that; `tell` says
+/// then what the user should know about where things are saved.
 pub(crate) fn start(
     paths: Result<&Paths, NoHome>,
     setup: Arc<UserSetup>,
     source: &'static str,
     preferences: Preferences,
+    tell: fn(&str),
 ) -> Wired {
-    let store = open_store(paths);
+    let of_store = paths.cloned();
+    let store = Store::later(move || {
+        let store = open_store(of_store.as_ref().map_err(|no_home| *no_home));
+        store.warning().as_deref().into_iter().for_each(tell);
+        store
+    });
     let forbidden = paths.map(Paths::forbidden).unwrap_or_default();
     let rules = paths.ok().map(Paths::rules_file);
     let parts = Parts {

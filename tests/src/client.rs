@@ -1,22 +1,26 @@
 //! A scripted ACP client against the built binary: every line it gets must be JSON-RPC, and every one is kept.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, RecvTimeoutError, unbounded};
+use crossbeam_channel::{Receiver, RecvTimeoutError};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::stage::LIMIT;
+use crate::tap::Tap;
 
-/// The built binary, built once for each program of tests.
+/// The id of a client's first request, far from those that a test writes itself.
+const FIRST_ID: i64 = 100_000;
+
+/// The built binary, built once for each program of tests; or the one that `TALARIA_TEST_BINARY` names.
 pub fn binary() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
-    BINARY.get_or_init(build)
+    BINARY.get_or_init(|| std::env::var_os("TALARIA_TEST_BINARY").map_or_else(build, PathBuf::from))
 }
 
 fn build() -> PathBuf {
@@ -126,6 +130,7 @@ impl Default for Home {
 pub struct Client {
     child: Child,
     stdin: Option<ChildStdin>,
+    tap: Tap,
     lines: Receiver<String>,
     next_id: i64,
     /// Everything the agent has sent, in order.
@@ -141,26 +146,21 @@ impl Client {
     }
 
     /// Starts an agent by this command.
-    pub fn spawn(mut command: Command) -> Self {
-        command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null());
+    pub fn spawn(command: Command) -> Self {
+        Self::spawn_logging(command, Stdio::null())
+    }
+
+    /// Starts an agent by this command; its log goes to `stderr`.
+    pub fn spawn_logging(mut command: Command, stderr: impl Into<Stdio>) -> Self {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(stderr);
         let mut child = command.spawn().expect("the agent starts");
-        let stdout = child.stdout.take().expect("stdout is a pipe");
-        let (sender, lines) = unbounded();
-        thread::spawn(move || {
-            for line in BufReader::new(stdout).lines().map_while(Result::ok) {
-                if sender.send(line).is_err() {
-                    return;
-                }
-            }
-        });
+        let (tap, lines) = Tap::open(child.stdout.take().expect("stdout is a pipe"));
         Self {
             stdin: child.stdin.take(),
             child,
+            tap,
             lines,
-            next_id: 1,
+            next_id: FIRST_ID,
             log: Vec::new(),
             permission: Some("allow_once"),
         }
@@ -200,6 +200,12 @@ impl Client {
     /// Sends a message.
     pub fn send(&mut self, message: &Value) {
         self.send_raw(format!("{message}\n").as_bytes());
+    }
+
+    /// Sends a message to an agent that may have ended; says whether it took it.
+    pub fn try_send(&mut self, message: &Value) -> bool {
+        let stdin = self.stdin.as_mut().expect("stdin is open");
+        stdin.write_all(format!("{message}\n").as_bytes()).is_ok()
     }
 
     /// Sends a notification.
@@ -327,6 +333,21 @@ impl Client {
         chunks.filter_map(|update| update["content"]["text"].as_str()).collect()
     }
 
+    /// Reads nothing more from the agent, but for the line that comes next.
+    pub fn stop_reading(&self) {
+        self.tap.shut();
+    }
+
+    /// Reads on.
+    pub fn read_on(&self) {
+        self.tap.reopen();
+    }
+
+    /// Closes the agent's stdout after the line that comes next.
+    pub fn close_stdout(&self) {
+        self.tap.close();
+    }
+
     /// The agent's process id.
     pub fn pid(&self) -> u32 {
         self.child.id()
@@ -338,9 +359,14 @@ impl Client {
         self.child.wait().expect("the agent ends");
     }
 
+    /// Closes the agent's stdin.
+    pub fn end_input(&mut self) {
+        drop(self.stdin.take());
+    }
+
     /// Closes stdin and waits for the agent's end.
     pub fn close(mut self) -> ExitStatus {
-        drop(self.stdin.take());
+        self.end_input();
         self.wait()
     }
 

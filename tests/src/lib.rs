@@ -3,5 +3,7 @@
 pub mod client;
 pub mod measure;
 pub mod mock;
+pub mod process;
 pub mod stage;
 pub mod start;
+mod tap;

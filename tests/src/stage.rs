@@ -16,6 +16,7 @@ use agent_core::runtime::{Folders, Parts, Preferences, Runtime};
 use agent_core::script::{Script, ScriptReply};
 use agent_core::setup::{Setup, SetupError};
 use agent_core::store::Store;
+use agent_core::workspace::Workspaces;
 use crossbeam_channel::Receiver;
 use tempfile::TempDir;
 use toolsets::LocalWorkspaces;
@@ -81,8 +82,18 @@ impl Stage {
 
     /// A session with this model, configuration and store.
     pub fn with(provider: Arc<dyn Provider>, config: Config, store: Store) -> Self {
+        Self::in_workspaces(provider, config, store, local())
+    }
+
+    /// A session with these and with workspaces that are no real ones.
+    pub fn in_workspaces(
+        provider: Arc<dyn Provider>,
+        config: Config,
+        store: Store,
+        workspaces: Arc<dyn Workspaces>,
+    ) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder can be made");
-        let (runtime, inlet) = runtime(provider, config, store.clone());
+        let (runtime, inlet) = runtime(provider, config, store.clone(), workspaces);
         let call = runtime.create(folders(folder.path()));
         let mut stage = Self {
             folder,
@@ -200,16 +211,25 @@ impl Stage {
         let disk = self.disk.as_ref().expect("only a store on disk outlives its runtime");
         self.store = Store::open(disk.path()).expect("the store can be opened again");
         let provider = Arc::new(Script::from_replies(replies));
-        (self.runtime, self.inlet) = runtime(provider, Config::default(), self.store.clone());
+        (self.runtime, self.inlet) = runtime(provider, Config::default(), self.store.clone(), local());
         self
     }
 }
 
-fn runtime(provider: Arc<dyn Provider>, config: Config, store: Store) -> (Runtime, Receiver<Parcel>) {
+fn local() -> Arc<dyn Workspaces> {
+    Arc::new(LocalWorkspaces::new(Vec::new(), None))
+}
+
+fn runtime(
+    provider: Arc<dyn Provider>,
+    config: Config,
+    store: Store,
+    workspaces: Arc<dyn Workspaces>,
+) -> (Runtime, Receiver<Parcel>) {
     Runtime::start(Parts {
         store,
         setup: Arc::new(OneModel { provider, config }),
-        workspaces: Arc::new(LocalWorkspaces::new(Vec::new(), None)),
+        workspaces,
         source: "acp",
         preferences: Preferences::default(),
         forbidden: Vec::new(),

@@ -257,11 +257,11 @@ fn foreground(
         End::TimedOut => {
             running.end(GRACE);
             let status = format!("timed out after {} s", limit.as_secs_f64());
-            Err(failed(plan, &running, &status, true))
+            Err(failed(plan, &running, &status, Ended::TimedOut))
         }
         End::Cancelled => {
             running.end(CANCEL_GRACE);
-            Err(failed(plan, &running, "cancelled", false))
+            Err(failed(plan, &running, "cancelled", Ended::Badly))
         }
     }
 }
@@ -282,9 +282,9 @@ fn exited(plan: &CommandPlan, running: &Running, exit: Exit, left: bool) -> Resu
         status.push_str("\nprocesses that it started still run; they end with the session");
     }
     if exit.code == Some(0) {
-        Ok(output(running, &status, false))
+        Ok(output(running, &status, Ended::Well))
     } else {
-        Err(failed(plan, running, &status, false))
+        Err(failed(plan, running, &status, Ended::Badly))
     }
 }
 
@@ -297,15 +297,23 @@ pub(crate) fn status_line(exit: Exit) -> String {
     }
 }
 
-fn failed(plan: &CommandPlan, running: &Running, status: &str, timed_out: bool) -> ToolError {
+/// What a command's end means for its output.
+#[derive(Clone, Copy, PartialEq)]
+enum Ended {
+    Well,
+    Badly,
+    TimedOut,
+}
+
+fn failed(plan: &CommandPlan, running: &Running, status: &str, ended: Ended) -> ToolError {
     let command = escaped_line(&plan.command, TITLE);
     ToolError {
         message: format!("`{command}`: {}", status.lines().next().unwrap_or(status)),
-        output: Some(output(running, status, timed_out)),
+        output: Some(output(running, status, ended)),
     }
 }
 
-fn output(running: &Running, status: &str, timed_out: bool) -> ToolOutput {
+fn output(running: &Running, status: &str, ended: Ended) -> ToolOutput {
     let printed = running.output().since(0).text();
     let exit = running.exit();
     let gap = if printed.is_empty() || printed.ends_with('\n') {
@@ -313,19 +321,21 @@ fn output(running: &Running, status: &str, timed_out: bool) -> ToolOutput {
     } else {
         "\n"
     };
+    let text = format!("{printed}{gap}{status}");
     ToolOutput {
-        text: format!("{printed}{gap}{status}"),
-        images: Vec::new(),
-        // A card without any content looks broken, so a silent command shows how it ended.
-        display: Display::Instead(if printed.trim().is_empty() {
-            status.to_owned()
-        } else {
-            printed
+        // A card without any content looks broken, and one that failed without a reason is a riddle: such commands
+        // show how they ended.
+        display: Display::Instead(match ended {
+            Ended::Well if printed.trim().is_empty() => status.to_owned(),
+            Ended::Well => printed,
+            Ended::Badly | Ended::TimedOut => text.clone(),
         }),
+        text,
+        images: Vec::new(),
         raw: Some(json!({
             "exitCode": exit.and_then(|exit| exit.code),
             "signal": exit.and_then(|exit| exit.signal),
-            "timedOut": timed_out,
+            "timedOut": ended == Ended::TimedOut,
         })),
     }
 }

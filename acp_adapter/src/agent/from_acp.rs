@@ -1,12 +1,13 @@
 //! From the protocol's words to the core's: prompts and folders.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use agent_client_protocol_schema::v1::{ContentBlock, EmbeddedResourceResource, Error};
 use agent_core::content::{Blob, Content};
 use agent_core::runtime::Folders;
 
 use super::fault;
+use super::params::LONGEST_NAME;
 
 /// A prompt, piece by piece and in its order.
 pub(crate) fn prompt(blocks: Vec<ContentBlock>) -> Result<Vec<Content>, Error> {
@@ -41,22 +42,49 @@ fn resource(index: usize, resource: EmbeddedResourceResource) -> Result<Content,
         }),
         EmbeddedResourceResource::BlobResourceContents(blob) => {
             let data = bytes(&blob.blob, &format!("prompt[{index}].resource.blob"))?;
-            match blob.mime_type {
-                Some(mime_type) if mime_type.starts_with("image/") => Ok(Content::Image {
-                    mime_type,
-                    data,
-                    uri: Some(blob.uri),
-                }),
-                mime_type => Ok(Content::text(format!(
-                    "[{} was attached: {} bytes of {}, which can't be read as text]",
-                    blob.uri,
-                    data.bytes().len(),
-                    mime_type.as_deref().unwrap_or("unknown type"),
-                ))),
-            }
+            Ok(attached(blob.uri, blob.mime_type, data))
         }
         _ => Err(unserved(index, "this kind of resource is not taken")),
     }
+}
+
+/// An attached file: a picture, a text, or a note that it is neither.
+fn attached(uri: String, mime_type: Option<String>, data: Blob) -> Content {
+    let text = std::str::from_utf8(data.bytes())
+        .ok()
+        .filter(|text| !text.contains('\0'));
+    match (mime_type, text) {
+        (Some(mime_type), _) if mime_type.starts_with("image/") => Content::Image {
+            mime_type,
+            data,
+            uri: Some(uri),
+        },
+        (mime_type, Some(text)) if mime_type.as_deref().is_none_or(is_text) => Content::Resource {
+            text: text.to_owned(),
+            uri,
+            mime_type,
+        },
+        (mime_type, _) => Content::text(format!(
+            "[{uri} was attached: {} bytes of {}, which can't be read as text]",
+            data.bytes().len(),
+            mime_type.as_deref().unwrap_or("unknown type"),
+        )),
+    }
+}
+
+/// Whether files of this type are read by people.
+fn is_text(mime_type: &str) -> bool {
+    let kind = mime_type.split(';').next().unwrap_or_default().trim();
+    kind.starts_with("text/")
+        || kind.ends_with("+json")
+        || kind.ends_with("+xml")
+        || [
+            "application/json",
+            "application/xml",
+            "application/toml",
+            "application/yaml",
+        ]
+        .contains(&kind)
 }
 
 fn bytes(base64: &str, field: &str) -> Result<Blob, Error> {
@@ -69,14 +97,22 @@ fn unserved(index: usize, problem: &str) -> Error {
 
 /// The folders of a session; the protocol wants absolute ones. Whether they exist is the core's question.
 pub(crate) fn folders(cwd: PathBuf, extra_roots: Vec<PathBuf>) -> Result<Folders, Error> {
-    if !cwd.is_absolute() {
-        return Err(fault::invalid_field("cwd", "expected an absolute path"));
-    }
-    if let Some(index) = extra_roots.iter().position(|root| !root.is_absolute()) {
-        let field = format!("additionalDirectories[{index}]");
-        return Err(fault::invalid_field(&field, "expected an absolute path"));
+    folder("cwd", &cwd)?;
+    for (index, root) in extra_roots.iter().enumerate() {
+        folder(&format!("additionalDirectories[{index}]"), root)?;
     }
     Ok(Folders { cwd, extra_roots })
+}
+
+/// What can be said of a folder without looking at it.
+fn folder(field: &str, path: &Path) -> Result<(), Error> {
+    if !path.is_absolute() {
+        return Err(fault::invalid_field(field, "expected an absolute path"));
+    }
+    if path.as_os_str().len() > LONGEST_NAME {
+        return Err(fault::invalid_field(field, "is too long"));
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -124,6 +160,21 @@ mod tests {
         check(
             json!({ "type": "resource", "resource": { "uri": "u", "blob": "YWJj", "mimeType": "application/pdf" } }),
             Content::text("[u was attached: 3 bytes of application/pdf, which can't be read as text]"),
+        );
+        let text = |mime_type: Option<&str>| Content::Resource {
+            uri: "u".into(),
+            mime_type: mime_type.map(str::to_owned),
+            text: "abc".into(),
+        };
+        for mime_type in [None, Some("text/plain; charset=utf-8"), Some("application/ld+json")] {
+            check(
+                json!({ "type": "resource", "resource": { "uri": "u", "blob": "YWJj", "mimeType": mime_type } }),
+                text(mime_type),
+            );
+        }
+        check(
+            json!({ "type": "resource", "resource": { "uri": "u", "blob": "YQBi", "mimeType": "text/plain" } }),
+            Content::text("[u was attached: 3 bytes of text/plain, which can't be read as text]"),
         );
     }
 

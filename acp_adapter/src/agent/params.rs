@@ -6,10 +6,24 @@ use serde_json::{Map, Value};
 
 use super::fault;
 
+/// The longest id or path that is taken, in bytes.
+pub(crate) const LONGEST_NAME: usize = 4096;
+/// Ids that an answer may repeat, and so may not be of any length: an answer to the largest line must have room.
+const REPEATED: [&str; 3] = ["sessionId", "modeId", "value"];
+
 /// Reads the parameters of a method. Missing ones count as none given.
 pub(crate) fn read<T: DeserializeOwned>(params: Value) -> Result<T, Error> {
-    let params = Value::Object(object(params)?);
-    serde_path_to_error::deserialize(params).map_err(|error| {
+    let params = object(params)?;
+    let is_long = |name: &str| {
+        params
+            .get(name)
+            .and_then(Value::as_str)
+            .is_some_and(|id| id.len() > LONGEST_NAME)
+    };
+    if let Some(name) = REPEATED.into_iter().find(|name| is_long(name)) {
+        return Err(fault::invalid_field(name, "is too long"));
+    }
+    serde_path_to_error::deserialize(Value::Object(params)).map_err(|error| {
         let path = error.path().to_string();
         let inner = error.into_inner().to_string();
         refusal(&path, &inner)

@@ -65,15 +65,15 @@ impl Database {
     pub(super) fn write(&self, work: Work) -> Result<Outcome, String> {
         const CLOSED: &str = "Not saved: the store is closed.";
         const SLOW: &str = "Not saved yet: writing takes unusually long. It will be saved as soon as it can be.";
-        const NO_ROOM: &str = "Not saved, and lost when the agent ends: too much waits to be saved already.";
+        const NO_ROOM: &str = "Not saved: 64 MiB wait to be saved already, and there is no room for more.";
         let (outcome, outcomes) = bounded(1);
         let place = self.queue.push(work, outcome);
         let open = self.wake.send(Wake::Queue).is_ok();
         match place {
-            Place::Next if open => outcomes.recv_timeout(PATIENCE).map_err(|_| self.queue.trouble_or(SLOW)),
-            Place::Next => Err(CLOSED.into()),
+            _ if !open => Ok(Outcome::Refused(CLOSED.into())),
+            Place::Next => outcomes.recv_timeout(PATIENCE).map_err(|_| self.queue.trouble_or(SLOW)),
             Place::Stuck(reason) => Err(reason),
-            Place::NoRoom => Err(NO_ROOM.into()),
+            Place::NoRoom => Ok(Outcome::Refused(NO_ROOM.into())),
         }
     }
 

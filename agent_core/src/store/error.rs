@@ -59,6 +59,14 @@ pub enum StoreError {
         /// The lock file.
         path: PathBuf,
     },
+    /// Another process holds the database for too long.
+    #[error("another process holds the session database {}: see whether one hangs, then try again", path.display())]
+    Busy {
+        /// The database.
+        path: PathBuf,
+        /// Why.
+        source: rusqlite::Error,
+    },
     /// SQLite can't open the database or prepare it.
     #[error("can't open the session database {}: if it is damaged, move it away with its -wal and -shm files while \
              no agent runs", path.display())]
@@ -97,9 +105,6 @@ pub enum StoreError {
         /// Why.
         source: rusqlite::Error,
     },
-    /// What was to be written has to wait, or was refused; the text is a sentence.
-    #[error("{0}")]
-    NotWritten(String),
 }
 
 /// Why there is no page of sessions.
@@ -119,4 +124,11 @@ pub enum ListError {
 pub struct Held {
     /// That process.
     pub pid: u32,
+}
+
+impl Held {
+    /// What that means for what was to be stored.
+    pub(super) fn not_saved(self) -> String {
+        format!("Not saved: {self}.")
+    }
 }

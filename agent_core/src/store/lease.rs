@@ -28,6 +28,11 @@ impl Process {
         }
     }
 
+    /// As the database has it: number, start time, place.
+    pub(super) fn columns(&self) -> (u32, &str, &str) {
+        (self.pid, &self.started, &self.place)
+    }
+
     /// Whether it runs, as far as `observer` can see.
     fn is_alive(&self, observer: &Self, beat_ms: i64, now_ms: i64) -> bool {
         if self.place != observer.place {
@@ -38,6 +43,17 @@ impl Process {
         }
         start_of(self.pid).as_ref() == Some(&self.started)
     }
+}
+
+/// Whether a process that lives writes to the session, `process` included.
+pub(super) fn is_held(
+    connection: &Connection,
+    id: &SessionId,
+    process: &Process,
+    now_ms: i64,
+) -> rusqlite::Result<bool> {
+    let holder = holder(connection, id)?;
+    Ok(holder.is_some_and(|(holder, beat_ms)| holder == *process || holder.is_alive(process, beat_ms, now_ms)))
 }
 
 /// Who else than `process` writes to the session, if anybody does.
@@ -52,8 +68,11 @@ pub(super) fn held_by_other(
     Ok(other.map(|(holder, _)| Held { pid: holder.pid }))
 }
 
-/// Makes `process` the session's writer.
-pub(super) fn claim(connection: &Connection, id: &SessionId, process: &Process, now_ms: i64) -> Result<(), Fault> {
+/// Makes `process` the session's writer, or says once more that it is; whether that is news.
+pub(super) fn take(connection: &Connection, id: &SessionId, process: &Process, now_ms: i64) -> Result<bool, Fault> {
+    if beat(connection, id, process, now_ms)? {
+        return Ok(false);
+    }
     if let Some(held) = held_by_other(connection, id, process, now_ms)? {
         return Err(Fault::Held(held));
     }
@@ -61,16 +80,16 @@ pub(super) fn claim(connection: &Connection, id: &SessionId, process: &Process, 
         "INSERT OR REPLACE INTO leases (session_id, pid, started, place, beat_ms) VALUES (?1, ?2, ?3, ?4, ?5)",
         params![id.as_str(), process.pid, process.started, process.place, now_ms],
     )?;
-    Ok(())
+    Ok(true)
 }
 
-/// Says that `process` still writes, to those who can't see it.
-pub(super) fn beat(connection: &Connection, id: &SessionId, process: &Process, now_ms: i64) -> rusqlite::Result<()> {
-    connection.execute(
+/// Says that `process` still writes, to those who can't see it; whether it holds the lease at all.
+pub(super) fn beat(connection: &Connection, id: &SessionId, process: &Process, now_ms: i64) -> rusqlite::Result<bool> {
+    let changed = connection.execute(
         "UPDATE leases SET beat_ms = ?1 WHERE session_id = ?2 AND pid = ?3 AND started = ?4 AND place = ?5",
         params![now_ms, id.as_str(), process.pid, process.started, process.place],
     )?;
-    Ok(())
+    Ok(changed > 0)
 }
 
 /// Lets the session go, if it is held by `process`.

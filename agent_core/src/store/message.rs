@@ -9,6 +9,7 @@ use rusqlite::{Connection, params};
 
 use super::Durability;
 use super::append::{self, Append};
+use super::lease::Process;
 use super::queue::Fault;
 use super::value::{column, count};
 use super::writer::Wake;
@@ -112,20 +113,27 @@ impl Pending {
         };
     }
 
-    /// Moves what is there into the database. On an error it stays here.
-    pub(super) fn store(&self, connection: &Connection) -> rusqlite::Result<()> {
+    /// Moves what is there into the database. On an error it stays here. In a session that another process holds it
+    /// would become that one's row, so it is dropped; the message's own row will be refused too.
+    pub(super) fn store(&self, connection: &Connection, process: &Process) -> rusqlite::Result<()> {
         let text = mem::take(&mut self.tail.lock().text);
         if text.is_empty() {
             return Ok(());
         }
+        let (pid, started, place) = process.columns();
         let result = connection.execute(
-            "INSERT INTO partials (session_id, seq, turn, event, text) VALUES (?1, ?2, ?3, ?4, ?5)",
+            "INSERT INTO partials (session_id, seq, turn, event, text) SELECT ?1, ?2, ?3, ?4, ?5 \
+             WHERE NOT EXISTS (SELECT 1 FROM leases \
+             WHERE session_id = ?1 AND (pid, started, place) <> (?6, ?7, ?8))",
             params![
                 self.session.as_str(),
                 column(self.seq),
                 self.turn.map(|turn| column(turn.0)),
                 self.event,
-                text
+                text,
+                pid,
+                started,
+                place,
             ],
         );
         result.map(|_| ()).inspect_err(|_| self.take_back(text))
@@ -147,6 +155,15 @@ fn text_of(event: &mut Event) -> Option<&mut String> {
     None
 }
 
+/// Whether something was left of a session's messages, or is still being spoken.
+pub(super) fn has_pieces(connection: &Connection, session: &SessionId) -> rusqlite::Result<bool> {
+    connection.query_row(
+        "SELECT EXISTS (SELECT 1 FROM partials WHERE session_id = ?1)",
+        [session.as_str()],
+        |row| row.get(0),
+    )
+}
+
 /// Makes rows of what was left of a session's messages. The caller's transaction.
 pub(super) fn recover(connection: &Connection, session: &SessionId) -> Result<(), Fault> {
     let found = left_over(connection, session)?;
@@ -163,7 +180,8 @@ pub(super) fn recover(connection: &Connection, session: &SessionId) -> Result<()
 fn left_over(connection: &Connection, session: &SessionId) -> rusqlite::Result<Vec<Envelope>> {
     let mut statement = connection.prepare(
         "SELECT seq, turn, event, text FROM partials \
-         WHERE session_id = ?1 AND seq NOT IN (SELECT seq FROM events WHERE session_id = ?1) ORDER BY seq, id",
+         WHERE session_id = ?1 AND seq NOT IN (SELECT seq FROM events WHERE session_id = ?1) \
+         AND session_id IN (SELECT id FROM sessions) ORDER BY seq, id",
     )?;
     let mut rows = statement.query([session.as_str()])?;
     let mut envelopes: Vec<Envelope> = Vec::new();

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use crossbeam_channel::Sender;
+use crossbeam_channel::{SendError, Sender};
 use parking_lot::Mutex;
 
 use super::SessionRecord;
@@ -77,6 +77,8 @@ struct State {
     trouble: Option<String>,
     /// Sessions that have no row yet. One leaves with its first row, or with its release.
     created: HashMap<SessionId, Arc<SessionRecord>>,
+    /// Why rows that had waited were refused when nobody waited for them any more; told with the session's next append.
+    lost: HashMap<SessionId, String>,
 }
 
 /// How an entry got into the queue.
@@ -121,7 +123,25 @@ impl Queue {
             entry
         };
         // Whoever asked may have stopped waiting.
-        let _ = entry.outcome.send(outcome);
+        if let Err(SendError(outcome)) = entry.outcome.send(outcome)
+            && let Work::Append(append) = &entry.work
+        {
+            self.note_loss(&append.session, outcome);
+        }
+    }
+
+    fn note_loss(&self, session: &SessionId, outcome: Outcome) {
+        let reason = match outcome {
+            Outcome::Written => return,
+            Outcome::Held(held) => held.not_saved(),
+            Outcome::Refused(reason) => reason,
+        };
+        self.0.lock().lost.insert(session.clone(), reason);
+    }
+
+    /// Why rows that had waited were refused, if that happened and was not told yet.
+    pub(super) fn take_loss(&self, session: &SessionId) -> Option<String> {
+        self.0.lock().lost.remove(session)
     }
 
     /// Says why the first entry can't be written, and whether that is news.
@@ -149,7 +169,9 @@ impl Queue {
 
     /// Forgets a session that was never prompted. Its waiting rows, if there are any, carry the record themselves.
     pub(super) fn forget(&self, session: &SessionId) {
-        self.0.lock().created.remove(session);
+        let mut state = self.0.lock();
+        state.created.remove(session);
+        state.lost.remove(session);
     }
 
     /// All entries that append to one session, or to any.

@@ -58,6 +58,8 @@ pub enum Durability {
 pub enum Kept {
     /// It is committed.
     Stored,
-    /// It can't be committed now and waits in memory, in order; the reason is a sentence for the user.
+    /// It can't be committed now and waits in memory, in order, until it can; the reason is a sentence for the user.
     Waiting(String),
+    /// It, or what waited before it, is nowhere and will never be stored; the reason is a sentence for the user.
+    Lost(String),
 }

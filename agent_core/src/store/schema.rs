@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
 use super::error::StoreError;
 use super::location::Location;
@@ -17,25 +17,35 @@ const APPLICATION: i64 = 0x5441_4c41;
 /// The first version without the fault that loses rows when a write-ahead log is begun again.
 const LIBRARY: (i32, &str) = (3_051_003, "3.51.3");
 
-/// How long SQLite waits for another process within one try.
+/// How long SQLite waits for another process within one try. Callers are told meanwhile, and there is another try.
 const BUSY: Duration = Duration::from_millis(500);
+
+/// How long it waits while the store is opened: there is no other try.
+const OPENING: Duration = Duration::from_secs(5);
 
 /// Opens the one connection that writes, and brings the database to the newest schema.
 pub(super) fn open(location: &Location) -> Result<Connection, StoreError> {
     let path = &location.database;
-    let failed = |source| StoreError::Open {
-        path: path.clone(),
-        source,
-    };
+    let failed = |source| cannot_open(path, source);
     check_library()?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags).map_err(failed)?;
-    connection.busy_timeout(BUSY).map_err(failed)?;
+    connection.busy_timeout(OPENING).map_err(failed)?;
     check_origin(&connection, path)?;
     set_journal(&connection, location.network).map_err(failed)?;
     set_up(&connection).map_err(failed)?;
     migrate(&mut connection).map_err(failed)?;
+    connection.busy_timeout(BUSY).map_err(failed)?;
     Ok(connection)
+}
+
+/// A database that another process holds is not a broken one.
+fn cannot_open(path: &Path, source: rusqlite::Error) -> StoreError {
+    let path = path.to_owned();
+    match source.sqlite_error_code() {
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Busy { path, source },
+        _ => StoreError::Open { path, source },
+    }
 }
 
 /// Makes a database that lives as long as its connection.
@@ -70,10 +80,7 @@ fn check_origin(connection: &Connection, path: &Path) -> Result<(), StoreError> 
     let read = |sql| {
         connection
             .query_row(sql, [], |row| row.get::<_, i64>(0))
-            .map_err(|source| StoreError::Open {
-                path: path.to_owned(),
-                source,
-            })
+            .map_err(|source| cannot_open(path, source))
     };
     let known = newest();
     let found = read("PRAGMA user_version")?;
@@ -103,22 +110,27 @@ fn set_journal(connection: &Connection, network: bool) -> rusqlite::Result<()> {
     connection.pragma_update(None, "journal_mode", mode)
 }
 
+/// The log is moved into the database when nothing is written for a second. While a turn runs, only a log as large as
+/// its limit is: each time waits twice for the disk, and the usual 4 MiB are 20 steps.
 fn set_up(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch(
         "PRAGMA synchronous = NORMAL;
          PRAGMA foreign_keys = ON;
          PRAGMA mmap_size = 0;
          PRAGMA trusted_schema = OFF;
-         PRAGMA journal_size_limit = 16777216;",
+         PRAGMA journal_size_limit = 16777216;
+         PRAGMA wal_autocheckpoint = 4096;",
     )
 }
 
-/// Runs the steps that are missing. The version is read inside the transaction, since another process may have
-/// been first.
+/// Runs the steps that are missing. Without any it only reads, so that nobody who writes is waited for. The version is
+/// read again inside the transaction, since another process may have been first.
 fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
+    if steps_done(connection)? == STEPS.len() {
+        return Ok(());
+    }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let version: i64 = transaction.query_row("PRAGMA user_version", [], |row| row.get(0))?;
-    let done = usize::try_from(version).unwrap_or(0);
+    let done = steps_done(&transaction)?;
     if done < STEPS.len() {
         for step in &STEPS[done..] {
             transaction.execute_batch(step)?;
@@ -127,6 +139,11 @@ fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
         transaction.pragma_update(None, "user_version", newest())?;
     }
     transaction.commit()
+}
+
+fn steps_done(connection: &Connection) -> rusqlite::Result<usize> {
+    let version: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    Ok(usize::try_from(version).unwrap_or(0))
 }
 
 fn newest() -> i64 {

@@ -10,6 +10,8 @@ use parking_lot::Mutex;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 
+use super::append::Append;
+use super::holding::Holding;
 use super::lease::{self, Process};
 use super::log::Log;
 use super::message::{self, Pending};
@@ -47,7 +49,8 @@ pub(super) struct Writer {
     /// None for a store in memory.
     path: Option<PathBuf>,
     log: Option<Log>,
-    process: Process,
+    /// This process, with its leases.
+    holding: Holding,
     /// Text of open messages, with the time by which it must be stored.
     due: Vec<(Instant, Arc<Pending>)>,
     /// When the first of the queue is tried again, and the pause that led to it.
@@ -74,7 +77,7 @@ impl Writer {
             wakes,
             path: path.map(Path::to_owned),
             log: path.map(Log::beside),
-            process: Process::current(),
+            holding: Holding::new(Process::current()),
             due: Vec::new(),
             retry: None,
             durability: Durability::Process,
@@ -103,7 +106,9 @@ impl Writer {
     fn next_wake(&self) -> Result<Wake, RecvTimeoutError> {
         let retry = self.retry.map(|(at, _)| at);
         let idle = self.is_idle().then(|| Instant::now() + IDLE);
-        match self.due.iter().map(|(at, _)| *at).chain(retry).chain(idle).min() {
+        let beat = self.holding.next();
+        let due = self.due.iter().map(|(at, _)| *at);
+        match due.chain(retry).chain(idle).chain(beat).min() {
             Some(at) => self.wakes.recv_deadline(at),
             None => self.wakes.recv().map_err(|_| RecvTimeoutError::Disconnected),
         }
@@ -115,6 +120,9 @@ impl Writer {
             self.drain();
         }
         self.store_pieces(now);
+        if self.holding.next().is_some_and(|at| at <= now) {
+            self.beat(now);
+        }
     }
 
     /// Whether anything may be written; gives up if the log was replaced. To be asked before each write.
@@ -166,22 +174,33 @@ impl Writer {
         self.set_durability(durability)?;
         let mut connection = self.connection.lock();
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let now_ms = now_ms();
-        match &entry.work {
-            Work::Append(append) => {
-                append::write(&transaction, append)?;
-                lease::beat(&transaction, &append.session, &self.process, now_ms)?;
-            }
-            Work::Claim(session) => lease::claim(&transaction, session, &self.process, now_ms)?,
-            Work::Release(session) => lease::release(&transaction, session, &self.process)?,
-            Work::Recover(session) => message::recover(&transaction, session)?,
-            Work::Grant(grant) => grant::write(&transaction, grant, now_ms)?,
-        }
+        apply(&transaction, &entry.work, &self.holding.process)?;
         transaction.commit()?;
         drop(connection);
         self.dirty = true;
         self.log.iter_mut().for_each(Log::remember);
+        self.note_lease(&entry.work);
         Ok(())
+    }
+
+    fn note_lease(&mut self, work: &Work) {
+        match work {
+            Work::Append(Append { session, .. }) | Work::Claim(session) => self.holding.add(session, Instant::now()),
+            Work::Release(session) => self.holding.remove(session),
+            Work::Recover(_) | Work::Grant(_) => {}
+        }
+    }
+
+    /// Lets the leases beat. That alone is no reason for a checkpoint: nothing is dirty after it.
+    fn beat(&mut self, now: Instant) {
+        if !self.may_write() {
+            return self.holding.clear();
+        }
+        let ready = self.set_durability(Durability::Process);
+        let beaten = ready.and_then(|()| self.holding.beat(&mut self.connection.lock(), now));
+        if let Err(error) = beaten {
+            tracing::debug!(%error, "the leases can't beat now");
+        }
     }
 
     /// SQLite takes the change only outside a transaction.
@@ -255,6 +274,11 @@ impl Writer {
             .into_iter()
             .partition(|(at, _)| *at <= now);
         self.due = later;
+        // In order: what waits before them may be the claim of their session.
+        if let Some((at, _)) = self.retry {
+            self.due.extend(ready.into_iter().map(|(_, pending)| (at, pending)));
+            return;
+        }
         for (_, pending) in ready {
             if !self.may_write() {
                 continue;
@@ -272,7 +296,7 @@ impl Writer {
     fn store_piece(&mut self, pending: &Pending) -> rusqlite::Result<()> {
         self.set_durability(Durability::Process)?;
         // A single statement is a transaction of its own and takes the write lock at its start.
-        pending.store(&self.connection.lock())
+        pending.store(&self.connection.lock(), &self.holding.process)
     }
 
     fn checkpoint(&mut self) {
@@ -302,12 +326,44 @@ impl Writer {
             }
             std::thread::sleep(at.saturating_duration_since(Instant::now()));
         }
-        self.due.iter_mut().for_each(|(at, _)| *at = end);
-        self.store_pieces(end);
+        // What could not be written for so long is not waited for again.
+        if self.retry.is_none() && self.may_write() {
+            self.due.iter_mut().for_each(|(at, _)| *at = end);
+            self.store_pieces(end);
+            let released = self.holding.release(&mut self.connection.lock());
+            if let Err(error) = released {
+                tracing::debug!(%error, "the leases end with this process");
+            }
+        }
         if self.dirty {
             self.checkpoint();
         }
     }
+}
+
+/// Does the work, in the writer's transaction.
+fn apply(connection: &Connection, work: &Work, process: &Process) -> Result<(), Fault> {
+    let now_ms = now_ms();
+    match work {
+        Work::Append(append) => {
+            lease::take(connection, &append.session, process, now_ms)?;
+            append::write(connection, append)?;
+        }
+        Work::Claim(session) => {
+            // What this process itself is speaking is not left over.
+            if lease::take(connection, session, process, now_ms)? {
+                message::recover(connection, session)?;
+            }
+        }
+        Work::Release(session) => lease::release(connection, session, process)?,
+        Work::Recover(session) => {
+            if !lease::is_held(connection, session, process, now_ms)? {
+                message::recover(connection, session)?;
+            }
+        }
+        Work::Grant(grant) => grant::write(connection, grant, now_ms)?,
+    }
+    Ok(())
 }
 
 /// Whether another try may succeed. What can't heal must leave the queue, or nothing behind it is ever written.

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Instant;
 
 use agent_core::id::SessionId;
-use agent_core::store::{Durability, Kept, Store};
+use agent_core::store::{Durability, Kept, Store, StoreError};
 use rusqlite::Connection;
 
 use crate::{agent, all, at, create, say, user, wait_until};
@@ -28,9 +28,11 @@ fn two_stores_on_one_file_lose_nothing() {
                         at(&session, 2 * turn + 1, user("hello")),
                         at(&session, 2 * turn + 2, agent("hi")),
                     ];
-                    if let Kept::Waiting(reason) = store.append(&session, envelopes, Durability::Disk) {
-                        // A slow disk may take over a second; what waits must arrive all the same.
-                        assert!(!reason.contains("locked"), "{reason}");
+                    // A slow disk may take over a second; what waits must arrive all the same.
+                    match store.append(&session, envelopes, Durability::Disk) {
+                        Kept::Stored => {}
+                        Kept::Waiting(reason) => assert!(!reason.contains("locked"), "{reason}"),
+                        Kept::Lost(reason) => panic!("{reason}"),
                     }
                 }
                 store.close();
@@ -108,6 +110,39 @@ fn check_again(folder: &Path, session: &SessionId, rows: usize) {
 }
 
 #[test]
+fn a_store_opens_while_another_process_writes() {
+    let folder = tempfile::tempdir().unwrap();
+    let session = {
+        let store = Store::open(folder.path()).unwrap();
+        let session = create(&store, "a");
+        say(&store, &session, 1, "hello");
+        session
+    };
+    let outside = Connection::open(folder.path().join("state.db")).unwrap();
+    outside.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    assert_eq!(all(&store, &session).len(), 1);
+    outside.execute_batch("COMMIT").unwrap();
+}
+
+#[test]
+fn a_store_that_another_process_holds_is_busy_and_not_damaged() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = folder.path().join("state.db");
+    let outside = Connection::open(&database).unwrap();
+    // Not laid out yet, so that whoever opens it has to write.
+    outside
+        .execute_batch("PRAGMA journal_mode = WAL; BEGIN IMMEDIATE")
+        .unwrap();
+    let error = Store::open(folder.path()).err().unwrap();
+    let text = error.to_string();
+    assert!(matches!(error, StoreError::Busy { .. }), "{text}");
+    assert!(text.contains("another process") && text.contains("try again"), "{text}");
+    outside.execute_batch("COMMIT").unwrap();
+    drop(Store::open(folder.path()).unwrap());
+}
+
+#[test]
 fn what_waits_when_the_store_ends_is_written_if_it_can_be() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(folder.path()).unwrap();
@@ -120,11 +155,65 @@ fn what_waits_when_the_store_ends_is_written_if_it_can_be() {
     store.close();
     check_again(folder.path(), &session, 1);
     let late = store.append(&session, vec![at(&session, 2, user("late"))], Durability::Disk);
-    assert!(matches!(late, Kept::Waiting(reason) if reason.contains("closed")));
+    assert!(matches!(late, Kept::Lost(reason) if reason.contains("closed")));
     assert_eq!(
         all(&store, &session),
         [at(&session, 1, user("hello")), at(&session, 2, user("late"))]
     );
+}
+
+#[test]
+fn what_has_no_room_to_wait_is_lost_and_said_to_be() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    let session = create(&store, "a");
+    say(&store, &session, 1, "before");
+    assert!(!store.is_behind(&session));
+    let outside = Connection::open(folder.path().join("state.db")).unwrap();
+    outside.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let text = "x".repeat(8 << 20);
+    let mut seq = 1;
+    let reason = loop {
+        seq += 1;
+        match store.append(&session, vec![at(&session, seq, user(&text))], Durability::Disk) {
+            Kept::Stored => panic!("nothing can be stored now"),
+            Kept::Waiting(_) => assert!(seq < 20, "the room has no end"),
+            Kept::Lost(reason) => break reason,
+        }
+    };
+    assert!(reason.contains("64 MiB"), "{reason}");
+    let seqs = || -> Vec<u64> { all(&store, &session).iter().map(|envelope| envelope.seq).collect() };
+    let kept: Vec<u64> = (1..seq).collect();
+    assert_eq!(seqs(), kept, "what is lost is not shown as if it waited");
+    assert!(store.is_behind(&session) && !store.is_behind(&"other".into()));
+    outside.execute_batch("COMMIT").unwrap();
+    wait_until("what waited is stored", || !store.is_behind(&session));
+    assert_eq!(seqs(), kept);
+}
+
+#[test]
+fn what_waited_and_was_refused_is_told_with_the_next_row() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    let session = create(&store, "a");
+    say(&store, &session, 1, "before");
+    let outside = Connection::open(folder.path().join("state.db")).unwrap();
+    outside.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let waiting = store.append(&session, vec![at(&session, 2, user("late"))], Durability::Disk);
+    assert!(matches!(waiting, Kept::Waiting(_)), "{waiting:?}");
+    outside
+        .execute_batch(
+            "INSERT INTO events (session_id, seq, at_ms, kind, body) VALUES ('a', 2, 0, 'notice', '{}'); COMMIT",
+        )
+        .unwrap();
+    wait_until("it is refused", || !store.is_behind(&session));
+    let kept = store.append(&session, vec![at(&session, 3, user("next"))], Durability::Disk);
+    assert!(
+        matches!(&kept, Kept::Lost(reason) if reason.contains("row 2")),
+        "{kept:?}"
+    );
+    say(&store, &session, 4, "told once, and the next row was stored");
+    assert_eq!(all(&store, &session).len(), 3);
 }
 
 /// A small disk of its own, if this user may mount one.
@@ -172,6 +261,7 @@ fn a_full_disk_keeps_rows_waiting_until_there_is_room() {
         match store.append(&session, vec![at(&session, seq, user(&text))], Durability::Disk) {
             Kept::Stored => assert!(seq < 100, "the disk never became full"),
             Kept::Waiting(reason) => break reason,
+            Kept::Lost(reason) => panic!("{reason}"),
         }
     };
     assert!(reason.contains("full"), "{reason}");

@@ -49,7 +49,6 @@ fn answer_turns_until_killed() {
     let store = Store::open(Path::new(&folder)).unwrap();
     let session = create(&store, &session);
     store.claim(&session).unwrap();
-    store.recover(&session).unwrap();
     let begun = all(&store, &session).len() as u64;
     assert_eq!(begun % 3, 0, "the other process has completed the turn");
     for number in begun / 3.. {
@@ -119,7 +118,6 @@ impl Drop for Answering {
 fn check(folder: &Path, session: &SessionId, last_answered: u64, cut: &mut Vec<u64>) {
     let store = Store::open(folder).unwrap();
     store.claim(session).expect("the holder is dead");
-    store.recover(session).unwrap();
     let rows = all(&store, session);
     let stored = rows.len() as u64;
     assert!(

@@ -20,12 +20,24 @@ fn pieces(folder: &Path) -> Vec<String> {
     rows.map(Result::unwrap).collect()
 }
 
-/// The rows of a session after another process has taken it over.
+/// Makes it so that the process that wrote to the sessions has died. This one can't, so its leases become those of an
+/// earlier process.
+fn bury(folder: &Path) {
+    let connection = Connection::open(folder.join("state.db")).unwrap();
+    connection
+        .execute("UPDATE leases SET started = 'earlier', pid = 0", [])
+        .unwrap();
+}
+
+/// The rows of a session after the process that wrote them has died and another has taken it over.
 fn recovered(folder: &Path, session: &SessionId) -> Vec<Envelope> {
+    bury(folder);
     let other = Store::open(folder).unwrap();
     other.claim(session).unwrap();
-    other.recover(session).unwrap();
-    all(&other, session)
+    let rows = all(&other, session);
+    let last = rows.last().map_or(0, |row| row.seq);
+    assert_eq!(other.session(session).unwrap().unwrap().last_seq, last);
+    rows
 }
 
 #[test]
@@ -129,6 +141,7 @@ fn recovery_in_memory_works_like_on_disk() {
     message.push("ha");
     message.push(&"l".repeat(5000));
     drop(message);
+    store.release(&session);
     let whole = at(&session, 2, agent(&format!("ha{}", "l".repeat(5000))));
     wait_until("its piece has been stored", || {
         store.recover(&session).unwrap();
@@ -160,4 +173,68 @@ fn the_files_of_a_process_that_was_killed_hold_what_was_answered() {
     );
     assert_eq!(all(&store, &session).len(), 1, "the original is untouched");
     assert_eq!(message.finish(), at(&session, 2, agent("half")));
+}
+
+/// A store with a session `a` whose message 2 is being spoken, and says "half" so far.
+fn speaking(folder: &Path) -> (Store, SessionId, OpenMessage) {
+    let store = Store::open(folder).unwrap();
+    let session = create(&store, "a");
+    store.claim(&session).unwrap();
+    say(&store, &session, 1, "hello");
+    let mut message = open(&store, &session, 2);
+    message.push("half");
+    wait_until("the piece is stored", || pieces(folder) == ["half"]);
+    (store, session, message)
+}
+
+#[test]
+fn a_claim_by_the_holder_leaves_its_open_message_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let (store, session, mut message) = speaking(folder.path());
+    store.claim(&session).unwrap();
+    assert_eq!(all(&store, &session).len(), 1);
+    message.push(" and half");
+    let whole = at(&session, 2, agent("half and half"));
+    let kept = store.append(&session, vec![message.finish()], Durability::Disk);
+    assert_eq!(kept, Kept::Stored);
+    assert_eq!(all(&store, &session).last(), Some(&whole));
+}
+
+#[test]
+fn a_load_recovers_only_what_no_living_process_speaks() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_store, session, _message) = speaking(folder.path());
+    let reader = Store::open(folder.path()).unwrap();
+    let connection = Connection::open(folder.path().join("state.db")).unwrap();
+    let lease = || -> (i64, String) {
+        connection
+            .query_row("SELECT pid, started FROM leases", [], |row| {
+                Ok((row.get(0)?, row.get(1)?))
+            })
+            .unwrap()
+    };
+    let check = |expect: usize| {
+        let before = lease();
+        reader.recover(&session).unwrap();
+        assert_eq!(all(&reader, &session).len(), expect);
+        assert_eq!(lease(), before, "a load neither takes a lease nor drops one");
+    };
+    check(1);
+    bury(folder.path());
+    check(2);
+    assert_eq!(pieces(folder.path()), [""; 0]);
+}
+
+#[test]
+fn a_load_does_not_fail_because_nothing_can_be_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_store, session, _message) = speaking(folder.path());
+    bury(folder.path());
+    let reader = Store::open(folder.path()).unwrap();
+    let outside = Connection::open(folder.path().join("state.db")).unwrap();
+    outside.execute_batch("BEGIN IMMEDIATE").unwrap();
+    reader.recover(&session).unwrap();
+    assert_eq!(all(&reader, &session).len(), 1);
+    outside.execute_batch("COMMIT").unwrap();
+    wait_until("it is made up for", || all(&reader, &session).len() == 2);
 }

@@ -57,10 +57,10 @@ pub(crate) fn run(args: RunArgs, paths: Result<&Paths, NoHome>) -> Result<Exit, 
     })?;
 
     let setup = Arc::new(UserSetup::new(paths.ok().cloned(), Environment::real()));
-    let wired = wiring::start(paths, setup, "run", args.prefer.clone().into());
-    if let Some(reason) = wired.store.warning() {
-        writeln!(terminal::stderr(), "warning: {reason}")?;
-    }
+    let wired = wiring::start(paths, setup, "run", args.prefer.clone().into(), |reason| {
+        // Nobody is left to tell if stderr is closed.
+        let _ = writeln!(terminal::stderr(), "warning: {reason}");
+    });
     let ended = work(&wired, &args, prompt, folders, &signals);
     wired.runtime.shutdown();
     wired.store.close();

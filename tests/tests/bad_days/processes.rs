@@ -102,7 +102,15 @@ fn a_session_that_another_process_works_in_can_be_read_and_not_prompted() {
     let error = second.response(prompt).unwrap_err();
     let message = error["message"].as_str().unwrap();
     assert!(message.contains(&format!("process {}", first.pid())), "{message}");
+    // What is set there is for there, as long as the session is another's.
+    let params = json!({"sessionId": session, "modeId": "plan"});
+    second.request("session/set_mode", params).unwrap();
+    let elsewhere = home.workspace().join("sub");
+    std::fs::create_dir(&elsewhere).unwrap();
+    load(&mut second, &session, &elsewhere).unwrap();
     assert_eq!(first.prompt(&session, "say three"), "end_turn");
+    let log = Value::from(first.log.clone()).to_string();
+    assert!(!log.contains("ot saved"), "{log}");
 
     let pid = first.pid();
     first.kill();

@@ -149,6 +149,27 @@ fn what_has_changed_is_told_in_the_next_message_once() {
 }
 
 #[test]
+fn a_mode_set_before_the_first_prompt_of_a_process_holds_too() {
+    let write = Reply::calls(&[("w", "write_file", json!({"path": "b.txt", "content": "x"}))]);
+    let replies = vec![
+        Reply::text("One."),
+        Reply::text("Two."),
+        write,
+        Reply::text("I may not."),
+    ];
+    let mut stage = Stage::new(replies);
+    assert_eq!(stage.prompt("one"), "end_turn");
+    let mut stage = stage.reload();
+    let params = json!({"sessionId": stage.session, "modeId": "plan"});
+    stage.client.request("session/set_mode", params).unwrap();
+    assert_eq!(stage.prompt("two"), "end_turn");
+    assert!(last_of(&stage.last_request(), "user").contains("mode is now Plan"));
+    let mut stage = stage.reload();
+    assert_eq!(stage.prompt("write"), "end_turn");
+    assert!(!stage.home.workspace().join("b.txt").exists());
+}
+
+#[test]
 fn the_mode_holds_after_a_reload() {
     let write = Reply::calls(&[("w", "write_file", json!({"path": "b.txt", "content": "x"}))]);
     let mut stage = Stage::new(vec![Reply::text("Hello."), write, Reply::text("I may not.")]);

@@ -105,7 +105,7 @@ fn a_failed_command_is_a_failed_call_with_its_output() {
     let error = bench().run(json!({ "command": "echo why; exit 3" })).unwrap_err();
     let output = error.output.unwrap();
     assert_eq!(error.message, "`echo why; exit 3`: exit code: 3");
-    assert_eq!(output.display, Display::Instead("why\n".into()));
+    assert_eq!(output.display, Display::Instead("why\nexit code: 3".into()));
     assert_eq!(
         output.raw,
         Some(json!({ "exitCode": 3, "signal": null, "timedOut": false }))

@@ -1,0 +1,82 @@
+//! Looks at a process from outside: whether it is there, what memory it holds, whether it works. By `/proc`, so on
+//! Linux; elsewhere a process counts as gone and idle.
+
+use std::path::Path;
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::stage::LIMIT;
+
+/// Sends a signal, such as `TERM`.
+pub fn signal(pid: u32, name: &str) {
+    let status = Command::new("kill").args(["-s", name, &pid.to_string()]).status();
+    assert!(status.expect("`kill` runs").success(), "{pid} can't be sent {name}");
+}
+
+/// Whether it is there and no mere zombie.
+pub fn is_alive(pid: u32) -> bool {
+    status(pid).is_some_and(|status| !status.contains("State:\tZ"))
+}
+
+/// Waits until it is gone.
+pub fn wait_gone(pid: u32) {
+    wait(&format!("process {pid} is gone"), || !is_alive(pid));
+}
+
+/// Waits until the process uses no more processor time: what it could do without its peer is done.
+pub fn wait_idle(pid: u32) {
+    let mut before = None;
+    let mut same = 0;
+    wait(&format!("process {pid} rests"), || {
+        let now = ticks(pid);
+        same = if before == now { same + 1 } else { 0 };
+        before = now;
+        same >= 30
+    });
+}
+
+/// Waits until `done`; `what` says what that would be.
+pub fn wait(what: &str, mut done: impl FnMut() -> bool) {
+    let until = Instant::now() + LIMIT;
+    while !done() {
+        assert!(Instant::now() < until, "not within the limit: {what}");
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// The memory it holds now, in KiB.
+pub fn resident(pid: u32) -> u64 {
+    field(pid, "VmRSS:")
+}
+
+/// The most memory it has held since [`forget_peak`], in KiB.
+pub fn peak(pid: u32) -> u64 {
+    field(pid, "VmHWM:")
+}
+
+/// Begins to measure the peak anew.
+pub fn forget_peak(pid: u32) {
+    if Path::new("/proc").exists() {
+        std::fs::write(format!("/proc/{pid}/clear_refs"), "5").expect("the peak can be set back");
+    }
+}
+
+fn field(pid: u32, name: &str) -> u64 {
+    let status = status(pid).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix(name));
+    line.and_then(|line| line.split_whitespace().next()?.parse().ok())
+        .unwrap_or(0)
+}
+
+fn status(pid: u32) -> Option<String> {
+    std::fs::read_to_string(format!("/proc/{pid}/status")).ok()
+}
+
+/// Processor time used, in ticks of the system.
+fn ticks(pid: u32) -> Option<u64> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name is in brackets and may hold anything; the fields that count come after it.
+    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    Some(fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?)
+}

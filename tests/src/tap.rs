@@ -1,0 +1,71 @@
+//! The reading end of an agent's output, which a test can stop, go on with, and close.
+
+use std::io::{BufRead, BufReader, Read};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread;
+
+use crossbeam_channel::{Receiver, unbounded};
+
+/// What the reader does before its next line. A line it waits for already is still taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Flow {
+    Open,
+    Shut,
+    Closed,
+}
+
+/// Decides whether the output is read.
+pub(crate) struct Tap {
+    flow: Arc<(Mutex<Flow>, Condvar)>,
+}
+
+impl Tap {
+    /// Begins to read lines on a thread of its own; their channel ends with the output.
+    pub(crate) fn open(output: impl Read + Send + 'static) -> (Self, Receiver<String>) {
+        let flow = Arc::new((Mutex::new(Flow::Open), Condvar::new()));
+        let tap = Self { flow: flow.clone() };
+        let (sender, lines) = unbounded();
+        thread::spawn(move || {
+            for line in BufReader::new(output).lines().map_while(Result::ok) {
+                if sender.send(line).is_err() || wait_while_shut(&flow) == Flow::Closed {
+                    return;
+                }
+            }
+        });
+        (tap, lines)
+    }
+
+    /// Reads nothing more for now.
+    pub(crate) fn shut(&self) {
+        self.set(Flow::Shut);
+    }
+
+    /// Reads on.
+    pub(crate) fn reopen(&self) {
+        self.set(Flow::Open);
+    }
+
+    /// Closes the output after the line that comes next.
+    pub(crate) fn close(&self) {
+        self.set(Flow::Closed);
+    }
+
+    fn set(&self, next: Flow) {
+        let (flow, changed) = &*self.flow;
+        *flow.lock().unwrap_or_else(PoisonError::into_inner) = next;
+        changed.notify_all();
+    }
+}
+
+fn wait_while_shut(flow: &(Mutex<Flow>, Condvar)) -> Flow {
+    let (flow, changed) = flow;
+    let flow = flow.lock().unwrap_or_else(PoisonError::into_inner);
+    let waited = changed.wait_while(flow, |flow| *flow == Flow::Shut);
+    *waited.unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Drop for Tap {
+    fn drop(&mut self) {
+        self.close();
+    }
+}

@@ -1,0 +1,177 @@
+//! Slash commands, answered by the agent itself.
+
+use serde_json::json;
+use talaria_tests::client::{Client, Home};
+use talaria_tests::mock::{Mock, Reply};
+use talaria_tests::start::{asked, config_of, load};
+
+use crate::play::{calls, conversation, home, says, two_providers};
+
+/// What a command is answered.
+fn told(client: &mut Client, session: &str, command: &str) -> String {
+    let from = client.log.len();
+    assert_eq!(client.prompt(session, command), "end_turn");
+    client.said(from)
+}
+
+/// Begins an agent anew on a session.
+fn again(home: &Home, session: &str) -> Client {
+    let mut client = Client::initialized(home, json!({}));
+    load(&mut client, session, &home.workspace()).unwrap();
+    client
+}
+
+#[test]
+fn the_model_is_shown_and_switched_for_good() {
+    let (one, two) = (
+        Mock::answering(|_| Reply::text("one")),
+        Mock::answering(|_| Reply::text("two")),
+    );
+    let home = Home::with_config(&two_providers(&one.base_url(), &two.base_url()));
+    let (mut client, session) = Client::with_session(&home);
+    assert!(told(&mut client, &session, "/model").contains("`one/a` (now)"));
+    assert_eq!(told(&mut client, &session, "hi"), "one");
+    assert!(told(&mut client, &session, "/model two/b").contains("`two/b` (now)"));
+    assert_eq!(told(&mut client, &session, "hi"), "two");
+    for unknown in ["nobody/x", "nothing", "both"] {
+        let answer = told(&mut client, &session, &format!("/model {unknown}"));
+        assert!(
+            answer.contains(unknown) && !answer.contains("(now)"),
+            "{unknown}: {answer}"
+        );
+    }
+    client.kill();
+    let mut client = again(&home, &session);
+    assert!(told(&mut client, &session, "/model").contains("`two/b` (now)"));
+}
+
+#[test]
+fn the_mode_is_shown_and_switched_for_good() {
+    let home = Home::new();
+    let (mut client, session) = Client::with_session(&home);
+    assert!(told(&mut client, &session, "/mode").contains("`default` (now)"));
+    assert!(told(&mut client, &session, "/mode plan").contains("`plan` (now)"));
+    let wrong = told(&mut client, &session, "/mode reckless");
+    assert!(wrong.contains("reckless") && wrong.contains("accept_edits"), "{wrong}");
+    told(&mut client, &session, "create a.txt with x");
+    assert!(!home.workspace().join("a.txt").exists());
+    client.kill();
+    let mut client = again(&home, &session);
+    assert!(told(&mut client, &session, "/mode").contains("`plan` (now)"));
+}
+
+#[test]
+fn the_tools_are_those_that_the_model_gets() {
+    let mock = Mock::answering(|_| Reply::text("hello"));
+    let home = Home::with_config(&config_of(&mock, "[agent]\ndisabled_tools = [\"patch\"]\n"));
+    let (mut client, session) = Client::with_session(&home);
+    let tools = told(&mut client, &session, "/tools");
+    told(&mut client, &session, "hi");
+    let offered = mock.requests()[0].body["tools"].as_array().unwrap().clone();
+    let names: Vec<&str> = offered
+        .iter()
+        .map(|tool| tool["function"]["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(tools.lines().count(), names.len(), "{tools}");
+    assert!(
+        names.iter().all(|name| tools.contains(&format!("- `{name}`: "))),
+        "{tools}"
+    );
+    assert!(names.contains(&"read_file") && !names.contains(&"patch"), "{names:?}");
+}
+
+#[test]
+fn the_context_is_counted_by_who_spoke() {
+    let home = home(&[
+        calls(&[("todo", json!({"items": []})), ("read_file", json!({"path": "none"}))]),
+        says("done"),
+    ]);
+    let (mut client, session) = Client::with_session(&home);
+    let counts = |text: String| text.split("Messages: ").nth(1).unwrap().to_owned();
+    let empty = "0 of yours, 0 of the model, 0 results of tools.";
+    assert_eq!(counts(told(&mut client, &session, "/context")), empty);
+    told(&mut client, &session, "go");
+    let full = "1 of yours, 2 of the model, 2 results of tools.";
+    assert_eq!(counts(told(&mut client, &session, "/context")), full);
+    told(&mut client, &session, "/clear");
+    let answer = told(&mut client, &session, "/context");
+    assert!(answer.starts_with("About 0 of"), "{answer}");
+    assert_eq!(counts(answer), empty);
+}
+
+#[test]
+fn a_cleared_conversation_is_gone_for_model_and_load() {
+    let mock = Mock::answering(|_| Reply::text("hello"));
+    let home = Home::with_config(&config_of(&mock, ""));
+    let (mut client, session) = Client::with_session(&home);
+    client.prompt(&session, "first");
+    told(&mut client, &session, "/clear");
+    client.prompt(&session, "second");
+    let check = |number: usize, expect: &[&str]| {
+        let sent = conversation(&mock.requests()[number]);
+        let users = sent
+            .iter()
+            .filter(|(role, _)| role == "user")
+            .map(|(_, text)| text.clone());
+        assert_eq!(users.collect::<Vec<_>>(), expect);
+    };
+    check(1, &["second"]);
+    client.kill();
+    let mut client = Client::initialized(&home, json!({}));
+    let from = load(&mut client, &session, &home.workspace()).unwrap();
+    let shown = asked(&client, from);
+    assert!(
+        !shown.contains(&"first".to_owned()) && shown.contains(&"second".to_owned()),
+        "{shown:?}"
+    );
+    client.prompt(&session, "third");
+    check(2, &["second", "third"]);
+}
+
+#[test]
+fn the_version_is_that_of_the_program() {
+    let home = Home::new();
+    let (_, version, _) = talaria_tests::client::run(home.command(&["--version"]), "");
+    let (mut client, session) = Client::with_session(&home);
+    let said = told(&mut client, &session, "/version");
+    assert_eq!(said.split(' ').next_back(), version.trim().split(' ').next_back());
+}
+
+#[test]
+fn what_only_looks_like_a_command_goes_to_the_model() {
+    let mock = Mock::answering(|_| Reply::text("the model"));
+    let home = Home::with_config(&config_of(&mock, ""));
+    let (mut client, session) = Client::with_session(&home);
+    for text in [
+        "/etc/hosts what is it?",
+        "/no-such-command",
+        "/HELP",
+        "// a comment",
+        "/",
+        "see /help",
+    ] {
+        assert_eq!(told(&mut client, &session, text), "the model", "{text}");
+        let sent = conversation(mock.requests().last().unwrap());
+        assert_eq!(sent.last().unwrap().1, text);
+    }
+    let image = json!({"type": "image", "mimeType": "image/png", "data": "iVBORw0KGgo="});
+    let prompt = json!([{"type": "text", "text": "/help"}, image]);
+    let from = client.log.len();
+    client
+        .request("session/prompt", json!({"sessionId": session, "prompt": prompt}))
+        .unwrap();
+    assert!(client.said(from).ends_with("the model"));
+}
+
+#[test]
+fn commands_are_no_part_of_the_conversation() {
+    let mock = Mock::answering(|_| Reply::text("hello"));
+    let home = Home::with_config(&config_of(&mock, ""));
+    let (mut client, session) = Client::with_session(&home);
+    for command in ["/help", "/model", "/mode", "/tools", "/context", "/title A", "/version"] {
+        assert_ne!(told(&mut client, &session, command), "", "{command}");
+    }
+    assert_eq!(mock.requests().len(), 0);
+    client.prompt(&session, "hi");
+    assert_eq!(conversation(&mock.requests()[0]), [("user".into(), "hi".into())]);
+}

@@ -1,0 +1,230 @@
+//! Faults of the agent's own parts: a model or a tool that panics. They end what they are part of and nothing else.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use agent_core::cancel::Cancel;
+use agent_core::config::Config;
+use agent_core::content::Content;
+use agent_core::event::{ToolKind, ToolOutput};
+use agent_core::plan::Plan;
+use agent_core::provider::{Delta, ModelInfo, Provider, ProviderError, Reply, Request, ToolSpec};
+use agent_core::script::{Script, ScriptReply, ScriptStep};
+use agent_core::store::Store;
+use agent_core::tool::{Planned, Tool, ToolError};
+use agent_core::workspace::{RuleBook, Scope, Surroundings, Workspace, Workspaces};
+use serde_json::{Value, json};
+use talaria_tests::stage::Stage;
+
+/// A model that panics in its first reply, after it has said something.
+struct Panics {
+    script: Script,
+    is_over: AtomicBool,
+}
+
+impl Provider for Panics {
+    fn model(&self) -> &ModelInfo {
+        self.script.model()
+    }
+
+    fn complete(
+        &self,
+        request: &Request<'_>,
+        cancel: &Cancel,
+        sink: &mut dyn FnMut(Delta) -> ControlFlow<()>,
+    ) -> Result<Reply, ProviderError> {
+        if !self.is_over.swap(true, Ordering::SeqCst) {
+            let _ = sink(Delta::Text("so far".into()));
+            panic!("a fault that a test makes");
+        }
+        self.script.complete(request, cancel, sink)
+    }
+}
+
+/// Where a tool panics.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    Title,
+    Reads,
+    Plan,
+    Run,
+}
+
+/// A tool that panics.
+struct Faulty {
+    spec: ToolSpec,
+    place: Place,
+}
+
+impl Faulty {
+    fn new(place: Place) -> Self {
+        let spec = ToolSpec {
+            name: format!("{place:?}").to_lowercase(),
+            description: "Panics.".into(),
+            schema: json!({"type": "object"}),
+        };
+        Self { spec, place }
+    }
+}
+
+impl Tool for Faulty {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn kind(&self) -> ToolKind {
+        ToolKind::Other
+    }
+
+    fn title(&self, _: &Value) -> String {
+        assert!(!matches!(self.place, Place::Title), "a fault that a test makes");
+        self.spec.name.clone()
+    }
+
+    fn only_reads(&self, _: &Value) -> bool {
+        assert!(!matches!(self.place, Place::Reads), "a fault that a test makes");
+        true
+    }
+
+    fn plan(&self, _: &Value) -> Result<Planned, ToolError> {
+        assert!(!matches!(self.place, Place::Plan), "a fault that a test makes");
+        let place = self.place;
+        Ok(Planned {
+            plan: Plan::Inward,
+            locations: Vec::new(),
+            action: Box::new(move |_| match place {
+                Place::Run => panic!("a fault that a test makes"),
+                Place::Title | Place::Reads | Place::Plan => Ok(ToolOutput::text("fine")),
+            }),
+        })
+    }
+}
+
+/// A place in the world that has the faulty tools only.
+struct Broken {
+    tools: Vec<Arc<dyn Tool>>,
+}
+
+impl Workspaces for Broken {
+    fn open(&self, _: Scope, _: &Config) -> Arc<dyn Workspace> {
+        Arc::new(Self {
+            tools: self.tools.clone(),
+        })
+    }
+}
+
+impl Workspace for Broken {
+    fn tools(&self) -> &[Arc<dyn Tool>] {
+        &self.tools
+    }
+
+    fn surroundings(&self) -> Surroundings {
+        Surroundings::default()
+    }
+
+    fn rules(&self) -> RuleBook {
+        RuleBook::default()
+    }
+
+    fn mention(&self, _: &str) -> Vec<Content> {
+        panic!("a fault that a test makes")
+    }
+}
+
+fn says(text: &str) -> ScriptReply {
+    ScriptReply::new([ScriptStep::text(text)])
+}
+
+/// A stage whose tools are faulty, with these replies.
+fn broken(replies: Vec<ScriptReply>) -> Stage {
+    let places = [Place::Title, Place::Reads, Place::Plan, Place::Run];
+    let tools = places.map(|place| Arc::new(Faulty::new(place)) as Arc<dyn Tool>);
+    let workspaces = Arc::new(Broken { tools: tools.into() });
+    let script = Arc::new(Script::from_replies(replies));
+    Stage::in_workspaces(script, Config::default(), Store::memory(), workspaces)
+}
+
+#[test]
+fn a_model_that_panics_fails_its_turn_and_the_next_one_works() {
+    let model = Panics {
+        script: Script::from_replies(vec![says("fine")]),
+        is_over: AtomicBool::new(false),
+    };
+    let mut stage = Stage::with(Arc::new(model), Config::default(), Store::memory());
+    let lines = stage.turn("go", |_, _, _| {});
+    let failed = "text m1: so far\nturn failed: Internal: a fault of the agent ended this turn";
+    assert!(lines.contains(failed), "{lines}");
+    let lines = stage.turn("again", |_, _, _| {});
+    assert!(
+        lines.ends_with("text m2: fine\nstep 1: Stop\nturn: EndTurn\n"),
+        "{lines}"
+    );
+    let replay = stage.replay();
+    assert!(replay.contains(failed) && replay.contains("m2: fine"), "{replay}");
+}
+
+#[test]
+fn prompts_that_wait_behind_a_panic_still_run() {
+    let model = Panics {
+        script: Script::from_replies(vec![says("two"), says("three")]),
+        is_over: AtomicBool::new(false),
+    };
+    let mut stage = Stage::with(Arc::new(model), Config::default(), Store::memory());
+    stage.prompt("one");
+    stage.prompt("two");
+    let last = stage.prompt("three");
+    let lines = stage.until(
+        |_, _, _| {},
+        |envelope| envelope.turn == Some(last) && envelope.event.ends_turn(),
+    );
+    assert_eq!(lines.matches("turn failed").count(), 1, "{lines}");
+    assert_eq!(lines.matches("turn: EndTurn").count(), 2, "{lines}");
+}
+
+#[test]
+fn a_tool_that_panics_is_a_failed_call_or_a_failed_turn_and_the_next_one_works() {
+    let call = |name: &str| ScriptStep::call(name, json!({}));
+    let mut stage = broken(vec![
+        ScriptReply::new([call("plan"), call("run")]),
+        says("I see"),
+        ScriptReply::new([call("title")]),
+        says("after title"),
+        ScriptReply::new([call("run"), call("reads")]),
+        says("after reads"),
+    ]);
+    let lines = stage.turn("go", |_, _, _| {});
+    assert_eq!(
+        lines.matches(": Failed The tool failed by a fault of its own").count(),
+        2,
+        "{lines}"
+    );
+    assert!(
+        lines.ends_with("text m1: I see\nstep 2: Stop\nturn: EndTurn\n"),
+        "{lines}"
+    );
+    for word in ["after title", "after reads"] {
+        let lines = stage.turn("go", |_, _, _| {});
+        let count = |what: &str| lines.lines().filter(|line| line.starts_with(what)).count();
+        assert_eq!(count("call "), count("end "), "{lines}");
+        assert!(lines.contains("turn failed: Internal"), "{lines}");
+        let lines = stage.turn("again", |_, _, _| {});
+        assert!(lines.contains(word) && lines.ends_with("turn: EndTurn\n"), "{lines}");
+    }
+}
+
+#[test]
+fn a_prompt_that_can_not_be_prepared_fails_and_the_session_is_idle() {
+    let mut stage = broken(vec![says("fine")]);
+    let link = Content::Link {
+        uri: "file:///a".into(),
+        name: "a".into(),
+    };
+    let turn = stage.runtime.prompt(&stage.session, vec![link]).unwrap();
+    let lines = stage.until(
+        |_, _, _| {},
+        |envelope| envelope.turn == Some(turn) && envelope.event.ends_turn(),
+    );
+    assert!(lines.contains("turn failed: Internal"), "{lines}");
+    assert!(stage.turn("again", |_, _, _| {}).ends_with("turn: EndTurn\n"));
+}

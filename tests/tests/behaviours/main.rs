@@ -1,0 +1,18 @@
+//! What a session does as an editor sees it, behaviour by behaviour: on the built binary with a scripted model or a
+//! model server, and on the stage where a part of the core has to fail.
+
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod calls;
+mod commands;
+mod content;
+mod failures;
+mod faults;
+mod files;
+mod options;
+mod permissions;
+mod play;
+mod processes;
+mod prompts;
+mod queue;
+mod sessions;

@@ -1,0 +1,150 @@
+//! The agent's processes, and what is left of them.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use talaria_tests::client::{Client, Home};
+use talaria_tests::start::wait_until;
+
+use crate::play::{calls, ends, home, says, set_mode, text_of};
+
+/// The processes that descend from one, with their command lines.
+fn descendants(pid: u32) -> Vec<(u32, String)> {
+    let mut found: Vec<(u32, String)> = Vec::new();
+    let mut next = vec![pid];
+    while let Some(parent) = next.pop() {
+        let tasks = std::fs::read_dir(format!("/proc/{parent}/task"))
+            .into_iter()
+            .flatten()
+            .flatten();
+        for task in tasks {
+            let children = std::fs::read_to_string(task.path().join("children")).unwrap_or_default();
+            for child in children.split_whitespace().filter_map(|child| child.parse().ok()) {
+                let line = std::fs::read_to_string(format!("/proc/{child}/cmdline")).unwrap_or_default();
+                found.push((child, line.replace('\0', " ")));
+                next.push(child);
+            }
+        }
+    }
+    found
+}
+
+fn is_alive(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = stat.rsplit(") ").next().and_then(|rest| rest.chars().next());
+    state.is_some_and(|state| state != 'Z')
+}
+
+#[test]
+fn a_killed_agent_takes_all_its_processes_along() {
+    if !Path::new("/proc/self/task").exists() {
+        return talaria_tests::start::skip("processes can't be listed here");
+    }
+    let home = Home::new();
+    let (mut client, session) = Client::with_session(&home);
+    assert_eq!(descendants(client.pid()), [], "nothing runs before it is needed");
+    client.begin_prompt(&session, "run sleep 631 & echo begun; sleep 632");
+    client.wait_for(|message| message.to_string().contains("begun\\n"));
+    let mut all = Vec::new();
+    wait_until("both sleeps", || {
+        all = descendants(client.pid());
+        all.iter().filter(|(_, line)| line.starts_with("sleep 63")).count() == 2
+    });
+    let agents = all.iter().filter(|(_, line)| line.contains("agent"));
+    assert!(agents.count() <= 1, "at most one guard: {all:?}");
+    client.kill();
+    wait_until("the end of all processes", || {
+        all.iter().all(|(pid, _)| !is_alive(*pid))
+    });
+}
+
+#[test]
+fn a_command_that_leaves_something_running_answers_at_once() {
+    for command in [
+        "(sleep 641 &) ; echo ok",
+        "nohup sleep 642 & echo ok",
+        "setsid sleep 643 & echo ok",
+        "sleep 644 & echo ok",
+    ] {
+        let home = home(&[calls(&[("terminal", json!({"command": command}))]), says("done")]);
+        let (mut client, session) = Client::with_session(&home);
+        let at = Instant::now();
+        assert_eq!(client.prompt(&session, "go"), "end_turn");
+        assert!(at.elapsed() < Duration::from_secs(5), "{command}: {:?}", at.elapsed());
+        let end = ends(&client, 0).pop().unwrap();
+        assert_eq!(end["status"], "completed", "{command}: {end}");
+        assert!(text_of(&end).contains("ok"), "{command}: {end}");
+        let left: Vec<(u32, String)> = descendants(client.pid());
+        assert!(client.close().success());
+        wait_until("the end of what was left", || {
+            left.iter().all(|(pid, _)| !is_alive(*pid))
+        });
+    }
+}
+
+#[test]
+fn a_timeout_ends_a_command_and_all_it_began() {
+    let input = json!({"command": "sleep 651 & sleep 652", "timeout": 1});
+    let home = home(&[calls(&[("terminal", input)]), says("done")]);
+    let (mut client, session) = Client::with_session(&home);
+    set_mode(&mut client, &session, "dont_ask");
+    let prompt = client.begin_prompt(&session, "go");
+    let mut seen = Vec::new();
+    wait_until("both sleeps", || {
+        seen = descendants(client.pid());
+        seen.iter().filter(|(_, line)| line.starts_with("sleep 65")).count() == 2
+    });
+    assert_eq!(client.stop_reason(prompt), "end_turn");
+    let end = ends(&client, 0).pop().unwrap();
+    assert_eq!(end["status"], "failed", "{end}");
+    assert!(text_of(&end).contains("1 s"), "{end}");
+    let sleeps = seen.iter().filter(|(_, line)| line.starts_with("sleep"));
+    assert!(sleeps.clone().all(|(pid, _)| !is_alive(*pid)), "{seen:?}");
+}
+
+#[test]
+fn a_flood_of_output_is_counted_and_cut() {
+    let home = home(&[
+        calls(&[("terminal", json!({"command": "yes | head -c 300M"}))]),
+        says("done"),
+    ]);
+    let (mut client, session) = Client::with_session(&home);
+    assert_eq!(client.prompt(&session, "go"), "end_turn");
+    let end = ends(&client, 0).pop().unwrap();
+    assert_eq!(end["status"], "completed");
+    let text = text_of(&end);
+    assert!(text.len() < 256 * 1024 && text.contains("…"), "{}", &text[..300]);
+    for update in client.updates(0) {
+        assert!(update.to_string().len() < 256 * 1024);
+    }
+    if let Ok(status) = std::fs::read_to_string(format!("/proc/{}/status", client.pid())) {
+        let peak = status.lines().find(|line| line.starts_with("VmHWM")).unwrap();
+        let kilobytes: u64 = peak
+            .chars()
+            .filter(char::is_ascii_digit)
+            .collect::<String>()
+            .parse()
+            .unwrap();
+        assert!(kilobytes < 150 * 1024, "{peak}");
+    }
+}
+
+#[test]
+fn a_signal_ends_the_agent_and_what_it_runs() {
+    let home = Home::new();
+    let (mut client, session) = Client::with_session(&home);
+    let prompt = client.begin_prompt(&session, "run echo begun; sleep 661");
+    client.wait_for(|message| message.to_string().contains("begun\\n"));
+    let all = descendants(client.pid());
+    let killed = std::process::Command::new("kill")
+        .arg(client.pid().to_string())
+        .status()
+        .unwrap();
+    assert!(killed.success());
+    assert_eq!(client.stop_reason(prompt), "cancelled");
+    assert!(client.wait().success());
+    wait_until("the end of all processes", || {
+        all.iter().all(|(pid, _)| !is_alive(*pid))
+    });
+}

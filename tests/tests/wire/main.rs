@@ -1,0 +1,18 @@
+//! The wire of the built binary: framing, bad input, start-up and sign-in, slow and hostile peers, the end.
+//!
+//! What a turn does is not here: `flows` has it.
+
+#![allow(clippy::unwrap_used, reason = "tests")]
+#![allow(clippy::print_stdout, reason = "a failed walk shows the seed that repeats it")]
+
+mod ending;
+mod entry;
+mod exchange;
+mod framing;
+mod handshake;
+mod listing;
+mod params;
+mod sessions;
+mod slow;
+mod transcripts;
+mod walk;

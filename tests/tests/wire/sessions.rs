@@ -1,0 +1,197 @@
+//! What opening a session and setting its options says, and in which order.
+
+use serde_json::{Value, json};
+use talaria_tests::client::{Client, Home};
+
+use crate::exchange::{check_field, exchange};
+
+fn position(client: &Client, is_meant: impl Fn(&Value) -> bool) -> usize {
+    client.log.iter().position(is_meant).expect("the message is in the log")
+}
+
+#[test]
+fn of_a_new_session_the_response_comes_first_and_its_commands_follow() {
+    let home = Home::new();
+    let (mut client, session) = Client::with_session(&home);
+    client.wait_for_update("available_commands_update");
+    let response = position(&client, |message| message["result"]["sessionId"] == session);
+    let update = position(&client, |message| message["params"]["sessionId"] == session);
+    assert!(response < update);
+    assert_eq!(
+        client.log[response + 1]["params"]["update"]["sessionUpdate"],
+        "available_commands_update"
+    );
+}
+
+#[test]
+fn a_load_replays_all_before_its_response_and_a_resume_nothing() {
+    let home = Home::new();
+    let (mut client, session) = Client::with_session(&home);
+    for text in ["say one", "say two"] {
+        client.prompt(&session, text);
+    }
+    client.request("session/close", json!({"sessionId": session})).unwrap();
+    let params = json!({"sessionId": session, "cwd": home.workspace(), "mcpServers": []});
+    for (method, replayed) in [("session/resume", 0), ("session/load", 2), ("session/resume", 0)] {
+        let from = client.log.len();
+        client.request(method, params.clone()).unwrap();
+        let asked = client
+            .updates(from)
+            .into_iter()
+            .filter(|update| update["sessionUpdate"] == "user_message_chunk");
+        assert_eq!(asked.count(), replayed, "{method}");
+        client.request("session/list", json!({})).unwrap();
+        let later = client.log[from..]
+            .iter()
+            .filter(|message| message["params"]["sessionId"] == session);
+        let kinds: Vec<&str> = later
+            .filter_map(|message| message["params"]["update"]["sessionUpdate"].as_str())
+            .collect();
+        assert_eq!(
+            kinds.iter().filter(|kind| **kind == "user_message_chunk").count(),
+            replayed,
+            "{kinds:?}"
+        );
+        assert!(kinds.contains(&"available_commands_update"), "{kinds:?}");
+    }
+}
+
+#[test]
+fn two_loads_of_one_session_at_once_are_both_answered() {
+    let home = Home::new();
+    let (mut client, session) = Client::with_session(&home);
+    client.prompt(&session, "say one");
+    assert!(client.close().success());
+    let mut client = Client::initialized(&home, json!({}));
+    let params = json!({"sessionId": session, "cwd": home.workspace(), "mcpServers": []});
+    let from = client.log.len();
+    let loads = [0; 2].map(|_| client.begin("session/load", params.clone()));
+    // The reader goes on meanwhile.
+    client.request("session/list", json!({})).unwrap();
+    let answers = loads.map(|load| client.response(load).unwrap());
+    assert_eq!(answers[0], answers[1]);
+    let first = position(&client, |message| {
+        message["id"] == loads[0] && message.get("method").is_none()
+    });
+    let asked = |message: &Value| message["params"]["update"]["sessionUpdate"] == "user_message_chunk";
+    assert!(
+        client.log[from..first].iter().any(asked),
+        "the first answer has its replay before it"
+    );
+    let from = client.log.len();
+    assert_eq!(client.prompt(&session, "say pong"), "end_turn");
+    assert_eq!(client.said(from).matches("pong").count(), 1);
+}
+
+/// The last update of a kind among all that came up to now, before or after a response.
+fn last_update(client: &mut Client, kind: &str) -> Value {
+    exchange(client, b"");
+    let updates = client.updates(0);
+    let last = updates.iter().rfind(|update| update["sessionUpdate"] == kind);
+    (*last.expect("an update of this kind came")).clone()
+}
+
+fn option<'a>(options: &'a Value, id: &str) -> &'a Value {
+    let options = options.as_array().unwrap();
+    options
+        .iter()
+        .find(|option| option["id"] == id)
+        .expect("the option is offered")
+}
+
+#[test]
+fn every_option_has_a_category_and_a_value_that_is_one_of_its_choices() {
+    let models = "models = [{ id = \"b\" }, { id = \"a\" }]\n";
+    let home = Home::with_config(&format!(
+        "model = \"local/a\"\n[providers.local]\napi = \"openai-chat\"\nbase_url = \"http://127.0.0.1:9/v1\"\n{models}"
+    ));
+    let mut client = Client::initialized(&home, json!({}));
+    let new = json!({"cwd": home.workspace(), "mcpServers": []});
+    let opened = client.request("session/new", new).unwrap();
+    let options = &opened["configOptions"];
+    for option in options.as_array().unwrap() {
+        assert!(option["category"].is_string(), "{option}");
+        let choices = option["options"].as_array().unwrap().iter();
+        let values: Vec<&str> = choices.map(|choice| choice["value"].as_str().unwrap()).collect();
+        assert!(values.contains(&option["currentValue"].as_str().unwrap()), "{option}");
+        let mut once = values.clone();
+        once.sort_unstable();
+        once.dedup();
+        assert_eq!(once.len(), values.len(), "{option}");
+    }
+    let model = option(options, "model");
+    assert_eq!(
+        (&model["category"], &model["currentValue"]),
+        (&json!("model"), &json!("local/a"))
+    );
+    assert_eq!(model["options"].as_array().unwrap().len(), 3, "{model}");
+    assert_eq!(
+        option(options, "mode")["currentValue"],
+        opened["modes"]["currentModeId"]
+    );
+}
+
+#[test]
+fn setting_an_option_answers_the_whole_list_and_keeps_modes_in_step() {
+    let home = Home::new();
+    let (mut client, session) = Client::with_session(&home);
+    let set = |client: &mut Client, option: &str, value: &str| {
+        let params = json!({"sessionId": session, "configId": option, "value": value});
+        client.request("session/set_config_option", params)
+    };
+    let answer = set(&mut client, "mode", "plan").unwrap();
+    assert_eq!(option(&answer["configOptions"], "mode")["currentValue"], "plan");
+    assert!(option(&answer["configOptions"], "model")["currentValue"].is_string());
+    assert_eq!(last_update(&mut client, "current_mode_update")["currentModeId"], "plan");
+    let params = json!({"sessionId": session, "modeId": "accept_edits"});
+    assert_eq!(client.request("session/set_mode", params).unwrap(), json!({}));
+    let update = last_update(&mut client, "config_option_update");
+    assert_eq!(option(&update["configOptions"], "mode")["currentValue"], "accept_edits");
+    for (id, value, field) in [
+        ("mode", "none", "value"),
+        ("model", "none/none", "value"),
+        ("none", "x", "configId"),
+    ] {
+        let params = json!({"sessionId": session, "configId": id, "value": value});
+        check_field(&mut client, "session/set_config_option", &params, field);
+    }
+    // It survives a restart, once there is something to keep.
+    client.prompt(&session, "say hello");
+    assert!(client.close().success());
+    let mut client = Client::initialized(&home, json!({}));
+    let params = json!({"sessionId": session, "cwd": home.workspace()});
+    let resumed = client.request("session/resume", params).unwrap();
+    assert_eq!(resumed["modes"]["currentModeId"], "accept_edits");
+}
+
+#[test]
+fn options_can_be_set_during_a_turn() {
+    let home = Home::with_script(&json!({"replies": [{"steps": [{"text": "so far"}, {"wait_cancel": true}]}]}));
+    let (mut client, session) = Client::with_session(&home);
+    let prompt = client.begin_prompt(&session, "go");
+    client.wait_for_update("agent_message_chunk");
+    let params = json!({"sessionId": session, "configId": "mode", "value": "plan"});
+    client.request("session/set_config_option", params).unwrap();
+    client
+        .request("session/set_mode", json!({"sessionId": session, "modeId": "default"}))
+        .unwrap();
+    client.notify("session/cancel", json!({"sessionId": session}));
+    assert_eq!(client.stop_reason(prompt), "cancelled");
+}
+
+#[test]
+fn a_close_ends_the_turn_and_the_prompt_answers_first() {
+    let home = Home::with_script(&json!({"replies": [{"steps": [{"text": "so far"}, {"wait_cancel": true}]}]}));
+    let (mut client, session) = Client::with_session(&home);
+    let prompt = client.begin_prompt(&session, "go");
+    client.wait_for_update("agent_message_chunk");
+    let close = client.begin("session/close", json!({"sessionId": session}));
+    assert_eq!(client.response(close).unwrap(), json!({}));
+    assert_eq!(client.stop_reason(prompt), "cancelled");
+    let answered = |id: i64| {
+        position(&client, |message| {
+            message["id"] == id && message.get("method").is_none()
+        })
+    };
+    assert!(answered(prompt) < answered(close));
+}
