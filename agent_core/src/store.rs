@@ -374,8 +374,11 @@ impl Store {
     pub fn revoke(&self, id: i64) -> Result<(), StoreError> {
         match self.database().write(Work::Grant(GrantChange::Revoke(id))) {
             Ok(Outcome::Written) => Ok(()),
-            Ok(Outcome::Held(held)) => Err(StoreError::NotWritten(held.to_string())),
-            Ok(Outcome::Refused(reason)) | Err(reason) => Err(StoreError::NotWritten(reason)),
+            Ok(Outcome::Held(held)) => Err(StoreError::Revoke {
+                id,
+                reason: held.to_string(),
+            }),
+            Ok(Outcome::Refused(reason)) | Err(reason) => Err(StoreError::Revoke { id, reason }),
         }
     }
 
