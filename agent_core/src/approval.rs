@@ -156,6 +156,8 @@ pub enum UserAnswer {
     Chose(OptionKind),
     /// An answer that makes no sense, or an option that does not exist.
     Invalid,
+    /// There is nobody who could be asked.
+    Nobody,
     /// The user closed the question: the rest of the reply's calls and the turn end.
     Cancelled,
 }
@@ -170,7 +172,7 @@ pub enum Decision {
     AllowedAlways,
     /// Don't run it.
     Rejected,
-    /// Nobody answered in time.
+    /// Nobody answered in time, or there is nobody to ask.
     Unanswered,
     /// Don't run it, and end the turn.
     Cancelled,
@@ -186,6 +188,6 @@ pub enum DecidedBy {
     Timeout,
     /// A cancel of the turn.
     Cancel,
-    /// Nobody: the answer made no sense or the surface is gone.
+    /// Nobody: the answer made no sense, or there is nobody to ask.
     Default,
 }

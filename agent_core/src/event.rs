@@ -76,6 +76,9 @@ pub enum Event {
         /// The files it touches.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         locations: Vec<Location>,
+        /// It begins to run now, without a question.
+        #[serde(default)]
+        runs: bool,
     },
     /// How far a running call has come. Live only.
     ToolProgress {
@@ -100,6 +103,8 @@ pub enum Event {
     ApprovalDecided {
         /// The question.
         id: ApprovalId,
+        /// The call that waited; it begins to run if it was allowed.
+        call: ToolCallId,
         /// What was decided.
         decision: Decision,
         /// Who decided.

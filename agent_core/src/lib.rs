@@ -39,4 +39,5 @@ pub mod store;
 mod title;
 pub mod tool;
 mod turn;
+pub mod visible;
 pub mod workspace;

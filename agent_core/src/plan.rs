@@ -71,6 +71,18 @@ pub struct CommandPlan {
     pub facts: CommandFacts,
 }
 
+impl CommandPlan {
+    /// Where and how it runs, as a question says it: `in FOLDER`, or `in FOLDER, in the background`.
+    pub fn place_and_manner(&self) -> String {
+        let folder = self.cwd.path.display();
+        if self.background {
+            format!("in {folder}, in the background")
+        } else {
+            format!("in {folder}")
+        }
+    }
+}
+
 /// What could be read from a command's text. It decides whether to ask; it is no boundary.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CommandFacts {

@@ -40,7 +40,8 @@ pub use record::{Durability, Kept, SessionRecord};
 
 use append::Append;
 use database::Database;
-use grant::CommandGrant;
+pub use grant::StandingGrant;
+use grant::{CommandGrant, GrantChange};
 use lease::Process;
 use list::{BadCursor, Filter};
 use location::Location;
@@ -336,10 +337,13 @@ impl Store {
     /// Stores a standing permission, if it is one that outlives its session.
     pub fn grant(&self, grant: &Grant) {
         match grant {
-            Grant::Command { command, root } => self.database().write_or_warn(Work::Grant(CommandGrant {
-                command: command.clone(),
-                root: root.clone(),
-            })),
+            Grant::Command { command, root } => {
+                self.database()
+                    .write_or_warn(Work::Grant(GrantChange::Add(CommandGrant {
+                        command: command.clone(),
+                        root: root.clone(),
+                    })));
+            }
             Grant::EditsThisSession => {}
         }
     }
@@ -353,6 +357,29 @@ impl Store {
             .read(format!("the permissions of {}", root.display()), |connection| {
                 grant::read(connection, root)
             })
+    }
+
+    /// All standing permissions, oldest first.
+    ///
+    /// # Errors
+    /// When the database can't be read.
+    pub fn all_grants(&self) -> Result<Vec<StandingGrant>, StoreError> {
+        self.database().read("the permissions".to_owned(), grant::read_all)
+    }
+
+    /// Takes a standing permission back; one that is not there stays away.
+    ///
+    /// # Errors
+    /// When that can't be written.
+    pub fn revoke(&self, id: i64) -> Result<(), StoreError> {
+        match self.database().write(Work::Grant(GrantChange::Revoke(id))) {
+            Ok(Outcome::Written) => Ok(()),
+            Ok(Outcome::Held(held)) => Err(StoreError::Revoke {
+                id,
+                reason: held.to_string(),
+            }),
+            Ok(Outcome::Refused(reason)) | Err(reason) => Err(StoreError::Revoke { id, reason }),
+        }
     }
 
     /// Writes what waits, for a bounded time, lets this process's sessions go, and ends the writer. What is appended

@@ -31,6 +31,9 @@ pub(crate) enum Command {
     /// Look at the stored sessions
     #[command(subcommand)]
     Sessions(SessionsCommand),
+    /// Show and take back the standing permissions
+    #[command(subcommand)]
+    Permissions(PermissionsCommand),
     /// Show which models are configured and reachable
     Models(ModelsArgs),
 }
@@ -174,6 +177,30 @@ pub(crate) enum SessionsCommand {
         /// Print one JSON document: the session and its events
         #[arg(long)]
         json: bool,
+    },
+}
+
+/// `agent permissions`.
+#[derive(Debug, Subcommand)]
+#[command(after_help = "Example:
+  agent permissions list
+  agent permissions revoke 3")]
+pub(crate) enum PermissionsCommand {
+    /// List the commands that run without a question, oldest first
+    #[command(after_help = "Example:
+  agent permissions list --json")]
+    List {
+        /// Print a JSON array
+        #[arg(long)]
+        json: bool,
+    },
+    /// Take permissions back
+    #[command(after_help = "Example:
+  agent permissions revoke 3 4")]
+    Revoke {
+        /// Their numbers, as the list shows them
+        #[arg(required = true, value_name = "ID")]
+        ids: Vec<i64>,
     },
 }
 

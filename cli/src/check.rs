@@ -12,7 +12,7 @@ use crate::exit::{Exit, Fail};
 use crate::paths::{NoHome, Paths};
 use crate::service::{self, Backend, KeyRule};
 use crate::setup_port::UserSetup;
-use crate::wiring;
+use crate::{terminal, wiring};
 
 /// What came of one check: a sentence either way.
 type Checked = Result<String, String>;
@@ -28,7 +28,7 @@ pub(crate) fn check(prefer: PreferArgs, paths: Result<&Paths, NoHome>) -> Result
     }
     lines.push(("store", store(paths)));
 
-    let mut out = anstream::stdout().lock();
+    let mut out = terminal::stdout();
     for (name, checked) in &lines {
         match checked {
             Ok(fine) => writeln!(out, "ok      {name:<14} {fine}")?,

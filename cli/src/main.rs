@@ -15,12 +15,14 @@ mod models;
 mod nearest;
 mod panics;
 mod paths;
+mod permissions;
 mod run;
 mod service;
 mod sessions;
 mod setup;
 mod setup_port;
 mod signals;
+mod terminal;
 mod wiring;
 
 use std::io::Write;
@@ -49,6 +51,7 @@ fn run(args: Args, paths: Result<&Paths, NoHome>) -> Result<Exit, Fail> {
         Command::Run(args) => run::run(args, paths),
         Command::Setup(args) => setup::setup(args, paths),
         Command::Sessions(command) => sessions::sessions(command, paths),
+        Command::Permissions(command) => permissions::permissions(command, paths),
         Command::Models(_) => models::models(paths),
     }
 }
@@ -59,7 +62,7 @@ fn tell(fail: &Fail) -> Exit {
         return Exit::Done;
     }
     // Nobody is left to tell if stderr is closed.
-    let _ = writeln!(anstream::stderr(), "error: {:#}", fail.error);
+    let _ = writeln!(terminal::stderr(), "error: {:#}", fail.error);
     fail.exit
 }
 

@@ -13,7 +13,7 @@ use crate::known::KNOWN;
 use crate::paths::{NoHome, Paths};
 use crate::service::{self, Backend, Remote};
 use crate::setup_port::UserSetup;
-use crate::wiring;
+use crate::{terminal, wiring};
 
 /// What is shown of a provider.
 #[derive(Debug, PartialEq)]
@@ -39,7 +39,7 @@ pub(crate) fn models(paths: Result<&Paths, NoHome>) -> Result<Exit, Fail> {
             .map(|thread| thread.join().expect("a report doesn't panic"));
         reports.collect::<Vec<_>>()
     });
-    let mut out = anstream::stdout().lock();
+    let mut out = terminal::stdout();
     for report in &reports {
         write_report(&mut out, report, &config)?;
     }

@@ -6,12 +6,14 @@ use agent_core::event::Envelope;
 use agent_core::id::SessionId;
 use agent_core::outward::SessionSummary;
 use agent_core::store::SessionRecord;
+use agent_core::visible;
 use serde::Serialize;
 
 use crate::args::SessionsCommand;
 use crate::exit::{Exit, Fail};
 use crate::paths::{NoHome, Paths};
 use crate::run::people::{Audience, People};
+use crate::terminal;
 use crate::wiring::{self, ListError, Store};
 
 /// Sessions or events that are read at once.
@@ -107,10 +109,10 @@ fn list_json(store: &Store) -> Result<(), Fail> {
 fn list_table(store: &Store) -> Result<(), Fail> {
     let sessions = all(store)?;
     if sessions.is_empty() {
-        writeln!(anstream::stderr(), "no sessions yet: `agent run \"…\"` begins one")?;
+        writeln!(terminal::stderr(), "no sessions yet: `agent run \"…\"` begins one")?;
         return Ok(());
     }
-    write_table(&mut anstream::stdout().lock(), &sessions)?;
+    write_table(&mut terminal::stdout(), &sessions)?;
     Ok(())
 }
 
@@ -118,14 +120,10 @@ fn write_table(out: &mut dyn Write, sessions: &[SessionSummary]) -> std::io::Res
     writeln!(out, "{:SHORT_ID$}  {:16}  {:>8}  TITLE", "ID", "UPDATED", "MESSAGES")?;
     for session in sessions {
         let id: String = session.id.as_str().chars().take(SHORT_ID).collect();
-        let title: String = session
-            .title
-            .as_deref()
-            .unwrap_or("(no title)")
-            .chars()
-            .map(|c| if c.is_control() { ' ' } else { c })
-            .collect();
-        let (updated, messages, cwd) = (moment(session.updated_ms), session.messages, session.cwd.display());
+        // Also in a pipe: a row is one line. Programs take `--json`.
+        let title = visible::line(session.title.as_deref().unwrap_or("(no title)"));
+        let cwd = visible::line(&session.cwd.to_string_lossy());
+        let (updated, messages) = (moment(session.updated_ms), session.messages);
         writeln!(out, "{id:SHORT_ID$}  {updated:16}  {messages:>8}  {title}  ({cwd})")?;
     }
     Ok(())
@@ -154,7 +152,7 @@ fn show_transcript(store: &Store, prefix: &str) -> Result<(), Fail> {
     let (session, events) = one(store, prefix)?;
     let title = session.title.as_deref().unwrap_or("(no title)");
     writeln!(
-        anstream::stdout(),
+        terminal::stdout(),
         "{title}\n{}  {}\n",
         session.id,
         session.cwd.display()

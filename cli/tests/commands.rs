@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -106,6 +106,9 @@ fn the_exit_code_says_how_it_went() {
         5,
         "no terminal to ask at",
     );
+    check(&["permissions", "list"], 0, "no standing permissions");
+    check(&["permissions", "list", "--json"], 0, "[]");
+    check(&["permissions", "revoke", "7"], 1, "no permission 7");
     check(&["setup"], 2, "--provider");
     check(&["acp", "--setup"], 2, "--provider");
     check(&["acp", "--check"], 0, "ok      store");
@@ -233,6 +236,20 @@ fn ctrl_c_cancels_the_turn() {
     let rest = wait_for(&lines, "turn_finished");
     assert!(rest.contains("\"cancelled\""), "{rest}");
     assert_eq!(end(child).status.code(), Some(130));
+}
+
+#[test]
+fn a_run_whose_output_nobody_reads_still_ends_at_a_signal() {
+    let home = Home::new();
+    let mut child = home.start(&["run", "-", "--quiet"]);
+    let prompt = format!("say {}\n", "x".repeat(500_000));
+    child.stdin.take().unwrap().write_all(prompt.as_bytes()).unwrap();
+    let mut output = child.stdout.take().unwrap();
+    // It prints, and fills the pipe.
+    output.read_exact(&mut [0]).unwrap();
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    assert_eq!(end(child).status.code(), Some(130));
+    drop(output);
 }
 
 #[test]

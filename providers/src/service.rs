@@ -164,7 +164,9 @@ pub enum ServiceError {
         header: String,
     },
     /// HTTP itself could not be set up.
-    #[error("could not set up HTTP for provider {service} ({why}): `agent doctor` checks the system's certificates")]
+    #[error(
+        "could not set up HTTP for provider {service} ({why}): check the system's certificates, or name a file of them in SSL_CERT_FILE"
+    )]
     NoClient {
         /// The service's name.
         service: String,

@@ -331,7 +331,7 @@ impl Names {
                     options.join(" ")
                 )
             }
-            Event::ApprovalDecided { id, decision, by } => {
+            Event::ApprovalDecided { id, decision, by, .. } => {
                 format!("decided {}: {decision:?} by {by:?}", self.name('q', id.as_str()))
             }
             Event::PlanUpdated { entries } => {

@@ -149,6 +149,14 @@ fn cancel_while_waiting_for_the_model_ends_the_turn() {
 }
 
 #[test]
+fn where_nobody_can_be_asked_the_model_hears_of_no_refusal() {
+    let mut stage = Stage::new(vec![ScriptReply::new([creates("a.txt")]), says("ok")]);
+    let lines = stage.turn("go", answering(UserAnswer::Nobody));
+    assert!(lines.contains("decided q1: Unanswered by Default"), "{lines}");
+    assert!(lines.contains("That is no refusal by the user"), "{lines}");
+}
+
+#[test]
 fn cancel_in_mid_stream_keeps_what_was_said() {
     let reply = ScriptReply::new([ScriptStep::text("so far"), ScriptStep::WaitCancel]);
     let mut stage = Stage::new(vec![reply, says("next")]);

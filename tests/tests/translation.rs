@@ -155,6 +155,7 @@ fn planned(plan: Plan) -> Event {
         id: "c".into(),
         plan,
         locations: Vec::new(),
+        runs: false,
     }
 }
 
@@ -199,6 +200,15 @@ fn question() -> Approval {
             plan: edit(),
             locations: locations(),
         })),
+    }
+}
+
+fn decided(decision: Decision) -> Event {
+    Event::ApprovalDecided {
+        id: "q".into(),
+        call: "c".into(),
+        decision,
+        by: DecidedBy::User,
     }
 }
 
@@ -305,7 +315,7 @@ fn message_rows() -> Vec<Row> {
 /// A call's first status is the schema's default, `pending`, which is not written.
 fn tool_rows() -> Vec<Row> {
     let update = |fields: Value| {
-        let mut update = json!({ "sessionUpdate": "tool_call_update", "toolCallId": "c", "status": "in_progress" });
+        let mut update = json!({ "sessionUpdate": "tool_call_update", "toolCallId": "c" });
         update
             .as_object_mut()
             .unwrap()
@@ -350,6 +360,7 @@ fn tool_rows() -> Vec<Row> {
                 id: "c".into(),
                 plan: edit(),
                 locations: locations(),
+                runs: false,
             },
             update(json!({ "content": [diff()], "locations": [{ "path": "/w/a", "line": 3 }] })),
         ),
@@ -364,7 +375,7 @@ fn tool_rows() -> Vec<Row> {
         ),
         same(
             planned(command("echo '```'")),
-            update(json!({ "content": [content("````sh\necho '```'\n````")] })),
+            update(json!({ "content": [content("````sh\necho '```'\n````\nin /w")] })),
         ),
         same(
             planned(input),
@@ -379,11 +390,13 @@ fn tool_rows() -> Vec<Row> {
         same(planned(Plan::Inward), update(json!({}))),
         only_live(
             progress("one\n", 4),
-            update(json!({ "content": [content("```\none\n```")] })),
+            update(json!({ "status": "in_progress", "content": [content("```\none\n```")] })),
         ),
         only_live(
             progress("two", 9000),
-            update(json!({ "content": [content("```\ntwo\n```\n… the end of 9000 bytes so far")] })),
+            update(
+                json!({ "status": "in_progress", "content": [content("```\ntwo\n```\n… the end of 9000 bytes so far")] }),
+            ),
         ),
         only_live(
             Event::ApprovalRequested { approval: question() },
@@ -397,13 +410,25 @@ fn tool_rows() -> Vec<Row> {
                 ] } })],
         ),
         only_live(
-            Event::ApprovalDecided {
-                id: "q".into(),
-                decision: Decision::Allowed,
-                by: DecidedBy::User,
-            },
-            vec![json!({ "decided": "q" })],
+            decided(Decision::Allowed),
+            [
+                vec![json!({ "decided": "q" })],
+                update(json!({ "status": "in_progress" })),
+            ]
+            .concat(),
         ),
+        only_live(decided(Decision::Rejected), vec![json!({ "decided": "q" })]),
+        only_live(decided(Decision::Unanswered), vec![json!({ "decided": "q" })]),
+        Row {
+            event: Event::ToolPlanned {
+                id: "c".into(),
+                plan: Plan::Inward,
+                locations: Vec::new(),
+                runs: true,
+            },
+            live: update(json!({ "status": "in_progress" })),
+            replay: update(json!({})),
+        },
     ]
 }
 
@@ -539,6 +564,53 @@ fn each_event_leads_to_these_messages() {
         assert_eq!(live(row.event.clone()), row.live, "live: {:?}", row.event);
         assert_eq!(replay(row.event.clone()), row.replay, "replay: {:?}", row.event);
     }
+}
+
+#[test]
+fn a_question_holds_the_whole_command_and_nothing_hides_in_it() {
+    let text = format!("{}\u{1b}]; touch HIDDEN ;\u{7}#", "a".repeat(100_000));
+    let mut approval = question();
+    let shown = PlannedCall {
+        plan: Plan::Command(CommandPlan {
+            command: text,
+            cwd: place("/w/\u{202e}sub"),
+            background: true,
+            facts: CommandFacts::default(),
+        }),
+        ..approval.shown.as_deref().unwrap().clone()
+    };
+    approval.shown = Some(Arc::new(shown));
+    approval.reason = "odd \u{1b}[8m".into();
+    let asked = live(Event::ApprovalRequested { approval });
+    let content = &asked[0]["ask"]["toolCall"]["content"];
+    let command = content[0]["content"]["text"].as_str().unwrap();
+    assert!(
+        command.contains(r"\u{1b}]; touch HIDDEN ;\u{7}#"),
+        "{}",
+        &command[99_900..]
+    );
+    assert!(command.ends_with("\nin /w/\\u{202e}sub, in the background"));
+    assert_eq!(content[1]["content"]["text"], r"odd \u{1b}[8m");
+}
+
+#[test]
+fn a_question_says_that_a_change_is_too_large_to_show() {
+    let mut approval = question();
+    let large = "x".repeat(600 * 1024);
+    let shown = PlannedCall {
+        plan: Plan::Change {
+            changes: vec![FileChange {
+                old: None,
+                new: Some(large),
+                ..FileChange::new(place("/w/a"), None, Some(""))
+            }],
+        },
+        ..approval.shown.as_deref().unwrap().clone()
+    };
+    approval.shown = Some(Arc::new(shown));
+    let asked = live(Event::ApprovalRequested { approval });
+    let said = &asked[0]["ask"]["toolCall"]["content"][0]["content"]["text"];
+    assert!(said.as_str().unwrap().contains("a change that you can't see"), "{said}");
 }
 
 /// The event's number. A new event has none, which this match tells at compile time.

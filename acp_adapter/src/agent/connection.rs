@@ -3,6 +3,8 @@
 
 mod deliver;
 
+use std::thread;
+
 use agent_client_protocol_schema::v1::{
     AuthenticateResponse, CancelNotification, CancelRequestNotification, Error, RequestId, RequestPermissionOutcome,
     RequestPermissionResponse, SessionNotification, SessionUpdate,
@@ -14,6 +16,7 @@ use agent_core::outward::CallError;
 use agent_core::runtime::Runtime;
 use serde::Serialize;
 use serde_json::{Value, json};
+use tokio::sync::mpsc::UnboundedSender;
 
 use super::call::Call;
 use super::envelope::{self, Incoming};
@@ -33,11 +36,21 @@ pub(crate) struct Connection {
     inbound: Inbound,
     outbound: Outbound,
     notes: Notes,
+    /// To ourselves, from the threads that look at what is set up.
+    signed_in: UnboundedSender<SignedIn>,
     pub(crate) outbox: Outbox,
 }
 
+/// What came of an `authenticate`, by its number.
+pub(crate) struct SignedIn {
+    number: u64,
+    result: Result<(), Error>,
+}
+
 impl Connection {
-    pub(crate) fn new(runtime: Runtime, settings: Settings) -> Self {
+    /// A connection at its beginning. What comes out at the other end of `signed_in` is to be given to
+    /// [`Self::signed_in`]; it holds one thing for each request that waits.
+    pub(crate) fn new(runtime: Runtime, settings: Settings, signed_in: UnboundedSender<SignedIn>) -> Self {
         Self {
             runtime,
             settings,
@@ -45,6 +58,7 @@ impl Connection {
             inbound: Inbound::default(),
             outbound: Outbound::default(),
             notes: Notes::default(),
+            signed_in,
             outbox: Outbox::default(),
         }
     }
@@ -99,7 +113,7 @@ impl Connection {
     fn call(&mut self, id: RequestId, call: Call) {
         match call {
             Call::Initialize(client) => self.initialize(&id, client),
-            Call::Authenticate { method } => self.authenticate(&id, &method),
+            Call::Authenticate { method } => self.authenticate(id, method),
             Call::New { folders, mcp_servers } => {
                 let call = self.runtime.create(folders);
                 self.inbound.add_call(id, call, Asked::New { mcp_servers });
@@ -140,18 +154,35 @@ impl Connection {
         self.gate.greet(client);
     }
 
-    fn authenticate(&mut self, id: &RequestId, method: &str) {
-        match self.settings.authenticate(method) {
-            Ok(()) => self.respond(id, AuthenticateResponse::new()),
-            Err(error) => self.refuse(id, &error),
+    /// Looks at what is set up on a thread of its own, since that reads files.
+    fn authenticate(&mut self, id: RequestId, method: String) {
+        let number = self.inbound.add_sign_in(id);
+        let (settings, signed_in) = (self.settings.clone(), self.signed_in.clone());
+        let look = move || {
+            let result = settings.authenticate(&method);
+            // An error means that the connection is over.
+            let _ = signed_in.send(SignedIn { number, result });
+        };
+        if let Err(error) = thread::Builder::new().name("acp-sign-in".into()).spawn(look) {
+            let message = format!("can't look at what is set up: no thread could be started ({error})");
+            let result = Err(Error::new(fault::INTERNAL, message));
+            self.signed_in(SignedIn { number, result });
+        }
+    }
+
+    /// Answers an `authenticate`.
+    pub(crate) fn signed_in(&mut self, signed_in: SignedIn) {
+        match (self.inbound.take_sign_in(signed_in.number), signed_in.result) {
+            (Some(id), Ok(())) => self.respond(&id, AuthenticateResponse::new()),
+            (Some(id), Err(error)) => self.refuse(&id, &error),
+            (None, _) => tracing::debug!("a sign-in has ended that nobody waits for"),
         }
     }
 
     fn close(&mut self, id: RequestId, session: SessionId) {
         self.withdraw(&session, None);
-        self.notes.forget(&session);
-        let call = self.runtime.close(session);
-        self.inbound.add_call(id, call, Asked::Close);
+        let call = self.runtime.close(session.clone());
+        self.inbound.add_call(id, call, Asked::Close { session });
     }
 
     fn prompt(&mut self, id: RequestId, session: SessionId, content: Vec<Content>) {
@@ -211,7 +242,17 @@ impl Connection {
     }
 
     fn fault(&self, error: &CallError, option_field: &str) -> Error {
-        let methods = self.settings.auth_methods(&self.client());
+        let provider = match error {
+            CallError::NoCredentials { provider, .. } => Some(provider.as_str()),
+            CallError::UnknownSession(_)
+            | CallError::BadFolder { .. }
+            | CallError::BadOption { .. }
+            | CallError::BadCursor
+            | CallError::Config(_)
+            | CallError::Store(_)
+            | CallError::Internal(_) => None,
+        };
+        let methods = self.settings.auth_methods(&self.client(), provider);
         fault::of_call(error, option_field, &json!(methods))
     }
 

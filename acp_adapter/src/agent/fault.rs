@@ -1,6 +1,7 @@
 //! Error answers: a code for the program, a sentence for the person, and machine fields. Never any of the input.
 
 use agent_client_protocol_schema::v1::Error;
+use agent_core::approval::Mode;
 use agent_core::event::{ErrorClass, Failure};
 use agent_core::outward::CallError;
 use serde_json::{Value, json};
@@ -40,7 +41,7 @@ pub(crate) fn of_call(error: &CallError, option_field: &str, auth_methods: &Valu
             Error::new(NOT_FOUND, message).data(json!({ "sessionId": session.as_str() }))
         }
         CallError::BadFolder { field, .. } => Error::new(INVALID_PARAMS, message).data(json!({ "field": field })),
-        CallError::BadOption { .. } => Error::new(INVALID_PARAMS, message).data(json!({ "field": option_field })),
+        CallError::BadOption { field, .. } => invalid_field(option_field, &of_option(field)),
         CallError::BadCursor => Error::new(INVALID_PARAMS, message).data(json!({ "field": "cursor" })),
         CallError::NoCredentials { provider, .. } => {
             Error::new(AUTH_REQUIRED, message).data(json!({ "provider": provider, "authMethods": auth_methods }))
@@ -48,6 +49,14 @@ pub(crate) fn of_call(error: &CallError, option_field: &str, auth_methods: &Valu
         CallError::Config(_) => Error::new(INTERNAL, message).data(json!({ "class": "config" })),
         CallError::Store(_) => Error::new(INTERNAL, message).data(json!({ "class": "store" })),
         CallError::Internal(_) => Error::new(INTERNAL, message).data(json!({ "class": "internal" })),
+    }
+}
+
+/// What is wrong with an option's value, and what could be chosen. The core's own sentence holds the value.
+fn of_option(option: &str) -> String {
+    match option {
+        "mode" => format!("is none of the modes {}", Mode::ALL.map(Mode::id).join(", ")),
+        _ => "is none of the models that the session's `configOptions` offer".to_owned(),
     }
 }
 
@@ -99,9 +108,12 @@ mod tests {
         check(&folder, -32602, &json!({ "field": "cwd" }));
         let option = CallError::BadOption {
             field: "mode",
-            message: "no such mode".into(),
+            message: "`SECRETVALUE` is not a mode".into(),
         };
-        check(&option, -32602, &json!({ "field": "modeId" }));
+        assert_eq!(
+            of_call(&option, "modeId", &json!([])),
+            invalid_field("modeId", "is none of the modes plan, default, accept_edits, dont_ask"),
+        );
         check(&CallError::BadCursor, -32602, &json!({ "field": "cursor" }));
         let key = CallError::NoCredentials {
             provider: "local".into(),

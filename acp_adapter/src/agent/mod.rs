@@ -15,6 +15,7 @@ mod notes;
 mod outbox;
 mod params;
 mod pending;
+mod room;
 mod serve;
 mod settings;
 mod threads;

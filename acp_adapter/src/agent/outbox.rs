@@ -9,7 +9,7 @@ use std::mem::discriminant;
 use agent_client_protocol_schema::v1::{ContentBlock, MessageId, SessionNotification, SessionUpdate};
 use agent_core::outward::Parcel;
 
-use super::envelope;
+use super::room;
 use super::to_acp::PIECE;
 
 /// Bytes that may wait before the core's things are left where they are.
@@ -58,7 +58,7 @@ impl Outbox {
     /// Adds an update; a piece of text is joined to the one before it in the same message, up to [`PIECE`] bytes.
     pub(crate) fn update(&mut self, mut notification: SessionNotification) {
         let Some(text) = text_of(&mut notification.update).map(|(_, text)| text.len()) else {
-            return self.line(envelope::notification("session/update", notification));
+            return self.line(room::line(&notification));
         };
         if self.items.back_mut().is_some_and(|item| item.join(&mut notification)) {
             self.bytes += text;
@@ -139,7 +139,7 @@ impl Message {
     fn into_line(self) -> Vec<u8> {
         match self {
             Self::Line(line) => line,
-            Self::Text(notification) => envelope::notification("session/update", notification),
+            Self::Text(notification) => room::line(&notification),
         }
     }
 }

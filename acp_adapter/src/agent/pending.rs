@@ -11,6 +11,7 @@ pub(crate) const MOST: usize = 4096;
 #[derive(Default)]
 pub(crate) struct Inbound {
     entries: Vec<Entry>,
+    sign_ins: u64,
 }
 
 struct Entry {
@@ -23,6 +24,7 @@ struct Entry {
 enum Waits {
     Turn(SessionId, TurnId),
     Call(CallId, Asked),
+    SignIn(u64),
 }
 
 /// What a call was asked for by, where that decides how its result is told.
@@ -32,7 +34,7 @@ pub(crate) enum Asked {
     Load { session: SessionId, mcp_servers: usize },
     Resume { mcp_servers: usize },
     List,
-    Close,
+    Close { session: SessionId },
     SetMode,
     SetOption,
 }
@@ -42,7 +44,7 @@ impl Asked {
     pub(crate) fn mcp_servers(&self) -> usize {
         match self {
             Self::New { mcp_servers } | Self::Load { mcp_servers, .. } | Self::Resume { mcp_servers } => *mcp_servers,
-            Self::List | Self::Close | Self::SetMode | Self::SetOption => 0,
+            Self::List | Self::Close { .. } | Self::SetMode | Self::SetOption => 0,
         }
     }
 
@@ -50,9 +52,12 @@ impl Asked {
     pub(crate) fn option_field(&self) -> &'static str {
         match self {
             Self::SetMode => "modeId",
-            Self::SetOption | Self::New { .. } | Self::Load { .. } | Self::Resume { .. } | Self::List | Self::Close => {
-                "value"
-            }
+            Self::SetOption
+            | Self::New { .. }
+            | Self::Load { .. }
+            | Self::Resume { .. }
+            | Self::List
+            | Self::Close { .. } => "value",
         }
     }
 }
@@ -75,6 +80,18 @@ impl Inbound {
         self.add(id, Waits::Call(call, asked));
     }
 
+    /// Notes an `authenticate`, and numbers it.
+    pub(crate) fn add_sign_in(&mut self, id: RequestId) -> u64 {
+        self.sign_ins += 1;
+        self.add(id, Waits::SignIn(self.sign_ins));
+        self.sign_ins
+    }
+
+    /// The `authenticate` of this number; none if it has been answered as cancelled.
+    pub(crate) fn take_sign_in(&mut self, number: u64) -> Option<RequestId> {
+        self.take(|waits| matches!(waits, Waits::SignIn(n) if *n == number))?.id
+    }
+
     fn add(&mut self, id: RequestId, waits: Waits) {
         self.entries.push(Entry { id: Some(id), waits });
     }
@@ -94,14 +111,14 @@ impl Inbound {
 
     /// Whether anything but prompts waits.
     pub(crate) fn has_calls(&self) -> bool {
-        self.entries.iter().any(|entry| matches!(entry.waits, Waits::Call(..)))
+        self.entries.iter().any(|entry| !matches!(entry.waits, Waits::Turn(..)))
     }
 
     /// The sessions in which a prompt waits.
     pub(crate) fn prompted(&self) -> Vec<SessionId> {
         let sessions = self.entries.iter().filter_map(|entry| match &entry.waits {
             Waits::Turn(session, _) => Some(session.clone()),
-            Waits::Call(..) => None,
+            Waits::Call(..) | Waits::SignIn(_) => None,
         });
         sessions.collect()
     }
@@ -126,7 +143,7 @@ impl Inbound {
         let entry = self.take(|waits| matches!(waits, Waits::Call(c, _) if *c == call))?;
         match entry.waits {
             Waits::Call(_, asked) => Some((entry.id, asked)),
-            Waits::Turn(..) => None,
+            Waits::Turn(..) | Waits::SignIn(_) => None,
         }
     }
 
@@ -140,7 +157,7 @@ impl Inbound {
         let entry = self.entries.iter_mut().find(|entry| entry.id.as_ref() == Some(id))?;
         match &entry.waits {
             Waits::Turn(session, turn) => Some(Cancelled::Turn(session.clone(), *turn)),
-            Waits::Call(..) => {
+            Waits::Call(..) | Waits::SignIn(_) => {
                 entry.id = None;
                 Some(Cancelled::Call)
             }

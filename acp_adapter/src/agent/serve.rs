@@ -12,7 +12,7 @@ use crossbeam_channel::Receiver;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
 
-use super::connection::Connection;
+use super::connection::{Connection, SignedIn};
 use super::framer::Line;
 use super::settings::Settings;
 use super::threads::{self, Writer};
@@ -58,10 +58,12 @@ pub fn serve(
     let stopped = Arc::new(Notify::new());
     let wake_up = stopped.clone();
     let _wake_up = stop.on_cancel(move || wake_up.notify_one());
+    let (signed_in, sign_ins) = mpsc::unbounded_channel();
     let start = || {
         let lines = threads::read(input)?;
         let pump = Pump {
-            connection: Connection::new(runtime.clone(), settings),
+            connection: Connection::new(runtime.clone(), settings, signed_in),
+            sign_ins,
             parcels: threads::bridge(inlet)?,
             writer: Writer::start(output)?,
             writing: None,
@@ -80,6 +82,8 @@ pub fn serve(
 /// The connection with its channels.
 struct Pump {
     connection: Connection,
+    /// What the connection has looked up about signing in.
+    sign_ins: mpsc::UnboundedReceiver<SignedIn>,
     parcels: mpsc::Receiver<Vec<Parcel>>,
     writer: Writer,
     /// What the batch in the writer's hands came from; some while it writes.
@@ -118,6 +122,7 @@ impl Pump {
                 self.writing = None;
                 self.broken = result.err();
             }
+            Some(signed_in) = self.sign_ins.recv() => self.connection.signed_in(signed_in),
             Some(parcels) = self.parcels.recv(), if self.connection.outbox.is_short() => {
                 for parcel in parcels {
                     self.connection.parcel(parcel);

@@ -9,6 +9,7 @@ use agent_client_protocol_schema::v1::{
     Meta, PromptCapabilities, SessionAdditionalDirectoriesCapabilities, SessionCapabilities, SessionCloseCapabilities,
     SessionListCapabilities, SessionResumeCapabilities,
 };
+use agent_core::provider::ModelRef;
 use agent_core::setup::{Setup, SetupError};
 use serde_json::json;
 
@@ -49,13 +50,15 @@ impl Settings {
             .session_capabilities(session);
         InitializeResponse::new(ProtocolVersion::V1)
             .agent_capabilities(capabilities)
-            .auth_methods(self.auth_methods(client))
+            .auth_methods(self.auth_methods(client, None))
             .agent_info(Implementation::new(self.name.clone(), self.version.clone()).title("Talaria".to_owned()))
     }
 
-    /// The ways to sign in: always one that needs no terminal, and the set-up for clients that can run it.
-    pub(crate) fn auth_methods(&self, client: &Client) -> Vec<AuthMethod> {
-        let key = AuthMethodAgent::new(self.key_method().to_owned(), format!("Key of {}", self.key_method()))
+    /// The ways to sign in: always one that needs no terminal, and the set-up for clients that can run it. The key is
+    /// that of `provider`, or of the one that was configured at the start.
+    pub(crate) fn auth_methods(&self, client: &Client, provider: Option<&str>) -> Vec<AuthMethod> {
+        let provider = provider.unwrap_or(self.key_method());
+        let key = AuthMethodAgent::new(provider.to_owned(), format!("Key of {provider}"))
             .description("Uses the key in the environment or in Talaria's `.env`; `agent setup` writes it".to_owned());
         let mut methods = vec![AuthMethod::Agent(key)];
         if client.terminal_auth != TerminalAuth::None {
@@ -83,18 +86,37 @@ impl Settings {
         self.provider.as_deref().unwrap_or("talaria")
     }
 
-    /// Answers `authenticate`. The key is looked up at each session's start, so there is nothing to keep; of the
-    /// set-up one can only say whether it has left a model that could be used now.
+    /// Answers `authenticate`; reads files. The key is looked up at each session's start, so there is nothing to keep;
+    /// of the set-up one can only say whether it has left a model that could be used now.
     pub(crate) fn authenticate(&self, method: &str) -> Result<(), Error> {
-        if method == self.key_method() {
+        if method == SETUP_METHOD {
+            return self.is_set_up();
+        }
+        if method == self.key_method() || self.is_provider(method) {
             return Ok(());
         }
-        if method != SETUP_METHOD {
-            return Err(fault::invalid_field(
-                "methodId",
-                "is none of the methods that `initialize` offered",
-            ));
+        Err(fault::invalid_field(
+            "methodId",
+            "is none of the methods that this agent has offered",
+        ))
+    }
+
+    /// Whether a key could be of this provider, as things are configured now.
+    fn is_provider(&self, name: &str) -> bool {
+        let Ok(config) = self.setup.config() else {
+            return false;
+        };
+        let model = ModelRef {
+            provider: name.to_owned(),
+            model: config.model.model.clone(),
+        };
+        match self.setup.provider(&config, &model) {
+            Ok(_) | Err(SetupError::NoCredentials { .. }) => true,
+            Err(SetupError::Config(_) | SetupError::UnknownModel(_)) => config.model.provider == name,
         }
+    }
+
+    fn is_set_up(&self) -> Result<(), Error> {
         let opened = self
             .setup
             .config()
@@ -116,9 +138,9 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
     use super::*;
     use agent_core::config::Config;
-    use agent_core::provider::{ModelRef, Provider};
+    use agent_core::provider::Provider;
 
-    /// Nothing is set up: the model's key is missing.
+    /// The key of the configured model is missing; `local` and `later` are the providers.
     struct NoKey;
 
     impl Setup for NoKey {
@@ -126,7 +148,10 @@ mod tests {
             Ok(Config::default())
         }
 
-        fn provider(&self, _: &Config, _: &ModelRef) -> Result<Arc<dyn Provider>, SetupError> {
+        fn provider(&self, _: &Config, model: &ModelRef) -> Result<Arc<dyn Provider>, SetupError> {
+            if !["local", "later", "offline"].contains(&model.provider.as_str()) {
+                return Err(SetupError::UnknownModel("nobody serves it".into()));
+            }
             Err(SetupError::NoCredentials {
                 provider: "local".into(),
                 message: "set LOCAL_KEY".into(),
@@ -158,7 +183,8 @@ mod tests {
 
     #[test]
     fn the_terminal_method_is_offered_only_to_clients_that_can_run_it() {
-        let methods = |terminal_auth| serde_json::to_value(settings().auth_methods(&client(terminal_auth))).unwrap();
+        let methods =
+            |terminal_auth| serde_json::to_value(settings().auth_methods(&client(terminal_auth), None)).unwrap();
         let none = methods(TerminalAuth::None);
         assert_eq!(none.as_array().unwrap().len(), 1);
         assert_eq!((&none[0]["id"], none[0].get("type")), (&json!("local"), None));
@@ -172,11 +198,15 @@ mod tests {
         let launch =
             json!({ "label": "Set up Talaria", "command": "/bin/agent", "args": ["acp", "--setup"], "env": {} });
         assert_eq!(methods(TerminalAuth::Meta)[1]["_meta"]["terminal-auth"], launch);
+        let refused = settings().auth_methods(&client(TerminalAuth::None), Some("later"));
+        assert_eq!(serde_json::to_value(refused).unwrap()[0]["id"], "later");
     }
 
     #[test]
     fn authenticate_knows_its_methods_and_believes_no_unfinished_setup() {
-        assert_eq!(settings().authenticate("local"), Ok(()));
+        for now in ["local", "later"] {
+            assert_eq!(settings().authenticate(now), Ok(()));
+        }
         for other in ["openai", "", "LOCAL"] {
             assert_eq!(i32::from(settings().authenticate(other).unwrap_err().code), -32602);
         }

@@ -175,12 +175,14 @@ impl<'t, 'a> Wave<'t, 'a> {
         if !self.open.contains_key(id) {
             return;
         }
+        let verdict = self.judge(&plan);
         self.turn.emit(Event::ToolPlanned {
             id: id.clone(),
             plan: plan.clone(),
             locations: locations.clone(),
+            runs: verdict == Verdict::Allow,
         });
-        match self.judge(&plan) {
+        match verdict {
             Verdict::Allow => self.go(id),
             Verdict::Refuse(why) => self.end(id, ended(ToolStatus::Denied, &why)),
             Verdict::Ask { reason, options } => self.ask(id, plan, locations, reason, options),
@@ -280,6 +282,7 @@ impl<'t, 'a> Wave<'t, 'a> {
         self.turn.session().settle(&question.approval);
         self.turn.emit(Event::ApprovalDecided {
             id: question.approval,
+            call: id.clone(),
             decision,
             by,
         });
@@ -399,6 +402,7 @@ fn decide<'o>(options: &'o [ApprovalOption], answer: &UserAnswer) -> (Decision, 
     match answer {
         UserAnswer::Cancelled => (Decision::Cancelled, DecidedBy::User, None),
         UserAnswer::Invalid => (Decision::Rejected, DecidedBy::Default, None),
+        UserAnswer::Nobody => (Decision::Unanswered, DecidedBy::Default, None),
         UserAnswer::Chose(kind) => match options.iter().find(|option| option.kind == *kind) {
             None => (Decision::Rejected, DecidedBy::Default, None),
             Some(option) => match option.kind {

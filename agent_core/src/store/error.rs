@@ -76,6 +76,14 @@ pub enum StoreError {
         /// Why.
         source: rusqlite::Error,
     },
+    /// A standing permission can't be taken back now.
+    #[error("can't take back the permission {id}: {reason}")]
+    Revoke {
+        /// Its number.
+        id: i64,
+        /// Why, a sentence.
+        reason: String,
+    },
     /// A database of another program.
     #[error("{} is a database of another program: move it away", path.display())]
     NotOurs {

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use super::SessionRecord;
 use super::append::Append;
 use super::error::Held;
-use super::grant::CommandGrant;
+use super::grant::GrantChange;
 use crate::id::SessionId;
 
 /// The bytes that may wait.
@@ -21,7 +21,7 @@ pub(super) enum Work {
     Claim(SessionId),
     Release(SessionId),
     Recover(SessionId),
-    Grant(CommandGrant),
+    Grant(GrantChange),
 }
 
 impl Work {

@@ -8,11 +8,12 @@ use agent_core::approval::{Approval, OptionKind, UserAnswer};
 use agent_core::event::Event;
 use agent_core::id::ApprovalId;
 use agent_core::plan::Plan;
+use agent_core::visible;
 use anstyle::{AnsiColor, Style};
 use crossbeam_channel::{Receiver, never, unbounded};
 use rustix::termios::{QueueSelector, tcflush, tcgetpgrp};
 
-use super::plain::{one_line, plain};
+use super::diff;
 
 const QUESTION: Style = AnsiColor::Yellow.on_default().bold();
 
@@ -20,6 +21,8 @@ const QUESTION: Style = AnsiColor::Yellow.on_default().bold();
 pub(super) struct Asker<W> {
     side: W,
     terminal: Terminal,
+    /// Changes are on the screen before they are asked about.
+    diffs_shown: bool,
     open: VecDeque<Approval>,
 }
 
@@ -37,11 +40,13 @@ enum Terminal {
 }
 
 impl<W: Write> Asker<W> {
-    /// Asks at this process's terminal; looks for it when the first question comes.
-    pub(super) fn at_terminal(side: W) -> Self {
+    /// Asks at this process's terminal; looks for it when the first question comes. Unless the diffs are shown by
+    /// somebody else, a question holds its own.
+    pub(super) fn at_terminal(side: W, diffs_shown: bool) -> Self {
         Self {
             side,
             terminal: Terminal::Unknown,
+            diffs_shown,
             open: VecDeque::new(),
         }
     }
@@ -68,9 +73,9 @@ impl<W: Write> Asker<W> {
         if matches!(self.terminal, Terminal::None) {
             writeln!(
                 self.side,
-                "refused, as there is no terminal to ask at; --mode decides what is asked"
+                "not run, as there is no terminal to ask at; --mode decides what is asked"
             )?;
-            return Ok(Some((approval.id.clone(), UserAnswer::Chose(OptionKind::RejectOnce))));
+            return Ok(Some((approval.id.clone(), UserAnswer::Nobody)));
         }
         self.open.push_back(approval.clone());
         if self.open.len() == 1 {
@@ -92,8 +97,8 @@ impl<W: Write> Asker<W> {
     /// The terminal is gone: what is open is denied, and so is what follows.
     pub(super) fn give_up(&mut self) -> Vec<(ApprovalId, UserAnswer)> {
         self.terminal = Terminal::None;
-        let denied = |approval: Approval| (approval.id, UserAnswer::Chose(OptionKind::RejectOnce));
-        self.open.drain(..).map(denied).collect()
+        let unanswered = |approval: Approval| (approval.id, UserAnswer::Nobody);
+        self.open.drain(..).map(unanswered).collect()
     }
 
     fn forget(&mut self, id: &ApprovalId) -> io::Result<()> {
@@ -118,7 +123,7 @@ impl<W: Write> Asker<W> {
             }
             lines.try_iter().for_each(drop);
         }
-        write_question(&mut self.side, approval)?;
+        write_question(&mut self.side, approval, self.diffs_shown)?;
         self.side.flush()
     }
 }
@@ -133,42 +138,61 @@ fn choice(approval: &Approval, line: &str) -> OptionKind {
     }
 }
 
-fn write_question(out: &mut dyn Write, approval: &Approval) -> io::Result<()> {
+fn write_question(out: &mut dyn Write, approval: &Approval, diffs_shown: bool) -> io::Result<()> {
     let title = approval
         .shown
         .as_ref()
-        .map(|shown| one_line(&shown.call.title))
+        .map(|shown| visible::line(&shown.call.title))
         .unwrap_or_default();
     write!(out, "{QUESTION}? {title}{QUESTION:#}")?;
     if !approval.reason.is_empty() {
-        write!(out, " ({})", one_line(&approval.reason))?;
+        write!(out, " ({})", visible::line(&approval.reason))?;
     }
     writeln!(out)?;
     if let Some(shown) = &approval.shown {
-        write_whole(out, &shown.plan, &title)?;
+        write_whole(out, &shown.plan, &title, diffs_shown)?;
     }
     let always = approval
         .options
         .iter()
         .find(|option| option.kind == OptionKind::AllowAlways);
     match always {
-        Some(always) => write!(out, "  y: once, a: {}, N: no [y/N/a] ", one_line(&always.name)),
+        Some(always) => write!(out, "  y: once, a: {}, N: no [y/N/a] ", visible::line(&always.name)),
         None => write!(out, "  y: once, N: no [y/N] "),
     }
 }
 
 /// What the title may have cut: nobody should allow what they can't see.
-fn write_whole(out: &mut dyn Write, plan: &Plan, title: &str) -> io::Result<()> {
-    let text = match plan {
-        Plan::Command(plan) => &plan.command,
-        Plan::Input { text, .. } => text,
-        // The diff has been shown, and files are in the title.
-        Plan::Change { .. } | Plan::Read { .. } | Plan::Inward => return Ok(()),
-    };
-    if title.contains(text.as_str()) {
+fn write_whole(out: &mut dyn Write, plan: &Plan, title: &str, diffs_shown: bool) -> io::Result<()> {
+    match plan {
+        Plan::Command(plan) => {
+            write_text(out, &plan.command, title)?;
+            writeln!(out, "  {}", visible::line(&plan.place_and_manner()))
+        }
+        Plan::Input { text, .. } => write_text(out, text, title),
+        Plan::Change { changes } => {
+            if !diffs_shown {
+                diff::write(out, changes)?;
+            }
+            let excerpts = changes.iter().filter(|change| change.excerpt);
+            excerpts.into_iter().try_for_each(|change| {
+                let path = change.place.path.to_string_lossy();
+                let path = visible::line(&path);
+                writeln!(out, "  {path} is large: only its changed parts are shown")
+            })
+        }
+        // Files are in the title.
+        Plan::Read { .. } | Plan::Inward => Ok(()),
+    }
+}
+
+fn write_text(out: &mut dyn Write, text: &str, title: &str) -> io::Result<()> {
+    if title.contains(text) {
         return Ok(());
     }
-    plain(text).lines().try_for_each(|line| writeln!(out, "  | {line}"))
+    visible::text(text)
+        .lines()
+        .try_for_each(|line| writeln!(out, "  | {line}"))
 }
 
 /// The terminal, if a person sees our questions and this process may read from it.
@@ -212,6 +236,7 @@ mod tests {
     use std::sync::Arc;
 
     use agent_core::approval::{ApprovalOption, DecidedBy, Decision};
+    use agent_core::change::FileChange;
     use agent_core::event::{CallInput, PlannedCall, ToolCall, ToolKind};
     use agent_core::plan::{CommandFacts, CommandPlan, Place};
 
@@ -263,6 +288,7 @@ mod tests {
         Asker {
             side: Vec::new(),
             terminal,
+            diffs_shown: true,
             open: VecDeque::new(),
         }
     }
@@ -294,8 +320,7 @@ mod tests {
     fn without_a_terminal_a_question_is_a_denial() {
         let mut asker = asker(Terminal::None);
         let answer = asker.hear(&asked("1")).unwrap();
-        let denied = UserAnswer::Chose(OptionKind::RejectOnce);
-        assert_eq!(answer, Some((ApprovalId::from("1"), denied)));
+        assert_eq!(answer, Some((ApprovalId::from("1"), UserAnswer::Nobody)));
     }
 
     #[test]
@@ -326,6 +351,7 @@ mod tests {
         asker.hear(&asked("1")).unwrap();
         let decided = Event::ApprovalDecided {
             id: "1".into(),
+            call: "c".into(),
             decision: Decision::Cancelled,
             by: DecidedBy::Cancel,
         };
@@ -338,10 +364,44 @@ mod tests {
         let mut asker = asker(open());
         asker.hear(&asked("1")).unwrap();
         asker.hear(&asked("2")).unwrap();
-        let denied = UserAnswer::Chose(OptionKind::RejectOnce);
+        let denied = UserAnswer::Nobody;
         let both = vec![("1".into(), denied.clone()), ("2".into(), denied.clone())];
         assert_eq!(asker.give_up(), both);
         assert_eq!(asker.hear(&asked("3")).unwrap().map(|(_, answer)| answer), Some(denied));
+    }
+
+    #[test]
+    fn where_a_command_runs_and_what_is_changed_is_part_of_the_question() {
+        let question = |plan: Plan, diffs_shown: bool| {
+            let mut approval = approval("1", &[OptionKind::AllowOnce]);
+            let mut shown = approval.shown.as_deref().unwrap().clone();
+            shown.plan = plan;
+            approval.shown = Some(Arc::new(shown));
+            let mut out = Vec::new();
+            write_question(&mut out, &approval, diffs_shown).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        let place = |path: &str| Place {
+            path: path.into(),
+            real: path.into(),
+        };
+        let command = Plan::Command(CommandPlan {
+            command: "make".into(),
+            cwd: place("/w\u{202e}"),
+            background: true,
+            facts: CommandFacts::default(),
+        });
+        let shown = question(command, true);
+        assert!(
+            shown.contains("  | make\n  in /w\\u{202e}, in the background\n"),
+            "{shown}"
+        );
+        let change = Plan::Change {
+            changes: vec![FileChange::new(place("/w/a"), Some("old\n"), Some("new\x1b[8m\n"))],
+        };
+        let alone = question(change.clone(), false);
+        assert!(alone.contains("+new\\u{1b}[8m"), "{alone}");
+        assert!(!question(change, true).contains("+new"));
     }
 
     #[test]
@@ -350,7 +410,7 @@ mod tests {
         asker.hear(&asked("1")).unwrap();
         let shown = String::from_utf8(asker.side).unwrap();
         assert!(shown.contains("(it deletes)"), "{shown}");
-        assert!(shown.contains("  | rm -r a\n  | rm -r b\n"), "{shown}");
+        assert!(shown.contains("  | rm -r a\n  | rm \\u{1b}[8m-r b\n"), "{shown}");
         assert!(shown.ends_with("[y/N] "), "{shown}");
     }
 }

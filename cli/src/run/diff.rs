@@ -3,9 +3,8 @@
 use std::io::{self, Write};
 
 use agent_core::change::FileChange;
+use agent_core::visible;
 use anstyle::{AnsiColor, Style};
-
-use super::plain::plain;
 
 const ADDED: Style = AnsiColor::Green.on_default();
 const REMOVED: Style = AnsiColor::Red.on_default();
@@ -17,7 +16,7 @@ pub(super) fn write(out: &mut dyn Write, changes: &[FileChange]) -> io::Result<(
     for change in changes {
         for (index, line) in change.unified().lines().enumerate() {
             let style = style(index, line);
-            writeln!(out, "{style}{}{style:#}", plain(line))?;
+            writeln!(out, "{style}{}{style:#}", visible::text(line))?;
         }
     }
     Ok(())

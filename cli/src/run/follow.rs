@@ -22,7 +22,7 @@ pub(super) fn follow(
     signals: &Receiver<Signal>,
 ) -> Result<Exit, Fail> {
     let mut course = Course::new(turn);
-    let mut asker = Asker::at_terminal(anstream::stderr());
+    let mut asker = Asker::at_terminal(anstream::stderr(), printer.shows_plans());
     let mut interrupted = false;
     loop {
         select! {

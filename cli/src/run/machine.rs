@@ -24,6 +24,10 @@ impl<W: Write> Printer for JsonLines<W> {
         self.0.flush()
     }
 
+    fn shows_plans(&self) -> bool {
+        false
+    }
+
     fn end_line(&mut self) -> io::Result<()> {
         Ok(())
     }
@@ -64,6 +68,10 @@ impl<W: Write, S: Write> Printer for Quiet<W, S> {
             writeln!(self.out, "{}", text.trim_end())?;
         }
         self.out.flush()
+    }
+
+    fn shows_plans(&self) -> bool {
+        false
     }
 
     fn end_line(&mut self) -> io::Result<()> {

@@ -3,6 +3,7 @@
 mod ask;
 mod diff;
 mod follow;
+mod limit;
 mod machine;
 pub(crate) mod people;
 mod plain;
@@ -23,7 +24,9 @@ use crate::exit::{Exit, Fail};
 use crate::paths::{NoHome, Paths};
 use crate::setup_port::UserSetup;
 use crate::signals::{self, Signal};
+use crate::terminal;
 use crate::wiring::{self, Wired};
+use limit::Limit;
 use machine::{JsonLines, Quiet};
 use people::{Audience, People};
 use session::Calls;
@@ -32,6 +35,9 @@ use session::Calls;
 trait Printer {
     /// Shows what happened. An error means that nobody reads any more.
     fn show(&mut self, envelope: &Envelope) -> io::Result<()>;
+
+    /// Whether it shows what a call will change before it is asked about.
+    fn shows_plans(&self) -> bool;
 
     /// Ends a line that is open, so that somebody else can write one.
     fn end_line(&mut self) -> io::Result<()>;
@@ -43,12 +49,17 @@ pub(crate) fn run(args: RunArgs, paths: Result<&Paths, NoHome>) -> Result<Exit, 
     let folders = folders(args.cwd.as_deref(), &args.add_dir)?;
     // A handful of signals at most; the sender lives in the listening thread.
     let (heard, signals) = unbounded();
-    signals::listen(move |signal| _ = heard.send(signal))?;
+    let mut limit = Limit::default();
+    signals::listen(move |signal| {
+        limit.heard(signal);
+        // An error means that the run is over.
+        let _ = heard.send(signal);
+    })?;
 
     let setup = Arc::new(UserSetup::new(paths.ok().cloned(), Environment::real()));
     let wired = wiring::start(paths, setup, "run", args.prefer.clone().into(), |reason| {
         // Nobody is left to tell if stderr is closed.
-        let _ = writeln!(anstream::stderr(), "warning: {reason}");
+        let _ = writeln!(terminal::stderr(), "warning: {reason}");
     });
     let ended = work(&wired, &args, prompt, folders, &signals);
     wired.runtime.shutdown();
@@ -80,7 +91,7 @@ fn printer(args: &RunArgs) -> Box<dyn Printer> {
         return Box::new(JsonLines::new(std::io::stdout()));
     }
     if args.quiet {
-        return Box::new(Quiet::new(std::io::stdout(), anstream::stderr()));
+        return Box::new(Quiet::new(terminal::stdout(), terminal::stderr()));
     }
     let on_terminal = std::io::stdout().is_terminal();
     Box::new(People::new(

@@ -12,9 +12,10 @@ use agent_core::event::{
 };
 use agent_core::id::ToolCallId;
 use agent_core::plan::Plan;
+use agent_core::visible;
 use anstyle::{AnsiColor, Style};
 
-use super::plain::{one_line, plain};
+use super::plain::plain;
 use super::{Printer, diff};
 
 const DIM: Style = Style::new().dimmed();
@@ -98,7 +99,7 @@ impl<T: Write, S: Write> People<T, S> {
 
     fn say(&mut self, style: Style, line: &str) -> io::Result<()> {
         self.close()?;
-        writeln!(self.side, "{style}{}{style:#}", plain(line))
+        writeln!(self.side, "{style}{}{style:#}", visible::text(line))
     }
 
     fn prompt(&mut self, content: &[Content]) -> io::Result<()> {
@@ -106,8 +107,8 @@ impl<T: Write, S: Write> People<T, S> {
         for piece in content {
             let shown = match piece {
                 Content::Text { text } => plain(text).into_owned(),
-                Content::Image { mime_type, .. } => format!("[picture, {}]", one_line(mime_type)),
-                Content::Resource { uri, .. } | Content::Link { uri, .. } => format!("[{}]", one_line(uri)),
+                Content::Image { mime_type, .. } => format!("[picture, {}]", visible::line(mime_type)),
+                Content::Resource { uri, .. } | Content::Link { uri, .. } => format!("[{}]", visible::line(uri)),
             };
             for line in shown.lines() {
                 writeln!(self.side, "{BOLD}> {line}{BOLD:#}")?;
@@ -140,7 +141,7 @@ impl<T: Write, S: Write> People<T, S> {
     }
 
     fn started(&mut self, call: &ToolCall) -> io::Result<()> {
-        let title = one_line(&call.title);
+        let title = visible::line(&call.title);
         self.close()?;
         if self.audience != Audience::Transcript {
             write!(self.side, "• {title}")?;
@@ -241,7 +242,7 @@ impl<T: Write, S: Write> People<T, S> {
                 PlanStatus::Completed => "[x]",
                 PlanStatus::Cancelled => "[-]",
             };
-            writeln!(self.side, "  {mark} {}", one_line(&entry.content))?;
+            writeln!(self.side, "  {mark} {}", visible::line(&entry.content))?;
         }
         Ok(())
     }
@@ -319,6 +320,10 @@ impl<T: Write, S: Write> People<T, S> {
 impl<T: Write, S: Write> Printer for People<T, S> {
     fn show(&mut self, envelope: &Envelope) -> io::Result<()> {
         self.print(&envelope.event)
+    }
+
+    fn shows_plans(&self) -> bool {
+        true
     }
 
     fn end_line(&mut self) -> io::Result<()> {

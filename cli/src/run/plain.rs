@@ -1,5 +1,5 @@
-//! Makes foreign text safe for a terminal: what a model or a command wrote must not move the cursor, rename the window
-//! or hide a line.
+//! Makes answers and output safe for a terminal: what a model or a command wrote must not move the cursor, rename the
+//! window or hide a line. Where a person decides by a text, [`agent_core::visible`] shows all of it instead.
 
 use std::borrow::Cow;
 
@@ -17,11 +17,6 @@ fn is_harmful(c: char) -> bool {
     (c.is_control() && c != '\n' && c != '\t') || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// The same in one line, for titles.
-pub(super) fn one_line(text: &str) -> String {
-    plain(text).replace(['\n', '\t'], " ")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -35,6 +30,5 @@ mod tests {
         check("50%\r100%", "50%100%");
         check("a\x08\x7fb", "ab");
         check("x\u{202e}y", "xy");
-        assert_eq!(one_line("a\nb"), "a b");
     }
 }

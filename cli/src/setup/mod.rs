@@ -17,6 +17,7 @@ use crate::credentials::Environment;
 use crate::exit::{Exit, Fail};
 use crate::paths::{NoHome, Paths, write_private};
 use crate::setup_port::UserSetup;
+use crate::terminal;
 use interview::Interview;
 use questions::Questions;
 
@@ -66,7 +67,7 @@ fn save_all(paths: &Paths, answers: &Answers) -> Result<(), Fail> {
 
 /// Says something to the person; stdout is left to programs.
 fn tell(line: &str) -> Result<(), Fail> {
-    Ok(writeln!(anstream::stderr(), "{line}")?)
+    Ok(writeln!(terminal::stderr(), "{line}")?)
 }
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ impl Connection {
 
     fn live(&mut self, envelope: Envelope) {
         let (session, turn) = (envelope.session.clone(), envelope.turn);
-        for note in self.notes.before(&session, &envelope.event) {
+        for note in self.notes.before(&session, turn, &envelope.event) {
             self.update(&session, note);
         }
         for effect in to_acp::live(envelope, &self.client()) {
@@ -81,6 +81,9 @@ impl Connection {
 
     fn answer(&mut self, call: CallId, result: Result<Answer, CallError>) {
         let (id, asked) = self.inbound.take_call(call).unzip();
+        if let (Some(Asked::Close { session }), Ok(Answer::Closed)) = (&asked, &result) {
+            self.notes.forget(session);
+        }
         match (id.flatten(), asked, result) {
             (Some(id), Some(asked), Ok(answer)) => self.answered(&id, &asked, &answer),
             (Some(id), Some(asked), Err(error)) => self.refuse(&id, &self.fault(&error, asked.option_field())),

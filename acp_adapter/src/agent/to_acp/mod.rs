@@ -2,7 +2,7 @@
 //! what a load replays.
 
 mod content;
-pub(crate) use text::PIECE;
+pub(crate) use text::{PIECE, cut_to};
 
 mod text;
 mod tool;
@@ -13,12 +13,19 @@ use agent_client_protocol_schema::v1::{
     PlanEntryPriority, PlanEntryStatus, RequestPermissionRequest, SessionInfoUpdate, SessionUpdate,
     StopReason as WireStopReason,
 };
+use agent_core::approval::Decision;
 use agent_core::content::Content;
 use agent_core::event::{Envelope, Event, Failure, PlanEntry, PlanStatus, SessionChange, Severity, StopReason};
-use agent_core::id::{ApprovalId, MessageId};
+use agent_core::id::{ApprovalId, MessageId, ToolCallId};
 
 use super::fault;
 use super::handshake::Client;
+
+/// Entries of a to-do list that are shown.
+const ENTRIES: usize = 200;
+
+/// Bytes of a to-do entry that are shown.
+const ENTRY: usize = 1024;
 
 /// What an event does to the connection.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,14 +54,19 @@ pub fn live(envelope: Envelope, client: &Client) -> Vec<Effect> {
         Event::AgentText { id, text } => said(&id, &text, SessionUpdate::AgentMessageChunk),
         Event::AgentThought { id, text } => said(&id, &text, SessionUpdate::AgentThoughtChunk),
         Event::ToolStarted { call } => update(tool::started(&call)),
-        Event::ToolPlanned { id, plan, locations } => update(tool::planned(&id, &plan, &locations)),
+        Event::ToolPlanned {
+            id,
+            plan,
+            locations,
+            runs,
+        } => update(tool::planned(&id, &plan, &locations, runs)),
         Event::ToolProgress { id, progress } => update(tool::progress(&id, &progress)),
         Event::ToolFinished { id, outcome } => update(tool::finished(&id, &outcome)),
         Event::ApprovalRequested { approval } => vec![Effect::Ask {
             request: tool::question(&envelope.session, &approval),
             approval: approval.id,
         }],
-        Event::ApprovalDecided { id, .. } => vec![Effect::Decided(id)],
+        Event::ApprovalDecided { id, call, decision, .. } => decided(id, &call, decision),
         Event::PlanUpdated { entries } => update(plan(&entries)),
         Event::StepFinished { context, .. } => view::usage(context).into_iter().map(Effect::Update).collect(),
         Event::Notice {
@@ -76,7 +88,10 @@ pub fn replay(envelope: Envelope) -> Vec<Effect> {
         Event::AgentText { id, text } => said(&id, &text, SessionUpdate::AgentMessageChunk),
         Event::AgentThought { id, text } => said(&id, &text, SessionUpdate::AgentThoughtChunk),
         Event::ToolStarted { call } => update(tool::started(&call)),
-        Event::ToolPlanned { id, plan, locations } => update(tool::planned(&id, &plan, &locations)),
+        // What ran has an end, which follows; what has not run never did.
+        Event::ToolPlanned {
+            id, plan, locations, ..
+        } => update(tool::planned(&id, &plan, &locations, false)),
         Event::ToolFinished { id, outcome } => update(tool::finished(&id, &outcome)),
         Event::PlanUpdated { entries } => update(plan(&entries)),
         Event::TurnFailed { failure } => failed_before(envelope.seq, &failure),
@@ -103,6 +118,14 @@ pub(crate) fn warning(title: &str, detail: &str, client: &Client) -> Vec<Effect>
 
 fn update(update: SessionUpdate) -> Vec<Effect> {
     vec![Effect::Update(update)]
+}
+
+fn decided(approval: ApprovalId, call: &ToolCallId, decision: Decision) -> Vec<Effect> {
+    let over = Effect::Decided(approval);
+    match decision {
+        Decision::Allowed | Decision::AllowedAlways => vec![over, Effect::Update(tool::running(call))],
+        Decision::Rejected | Decision::Unanswered | Decision::Cancelled => vec![over],
+    }
 }
 
 fn said(id: &MessageId, text: &str, kind: fn(ContentChunk) -> SessionUpdate) -> Vec<Effect> {
@@ -132,7 +155,12 @@ fn failed_before(seq: u64, failure: &Failure) -> Vec<Effect> {
 }
 
 fn plan(entries: &[PlanEntry]) -> SessionUpdate {
-    let entries = entries.iter().filter_map(|entry| {
+    let left_out = entries.len().saturating_sub(ENTRIES);
+    let more = (left_out > 0).then(|| {
+        let text = format!("… and {left_out} more");
+        WirePlanEntry::new(text, PlanEntryPriority::Low, PlanEntryStatus::Pending)
+    });
+    let entries = entries.iter().take(ENTRIES).filter_map(|entry| {
         let status = match entry.status {
             PlanStatus::Pending => PlanEntryStatus::Pending,
             PlanStatus::InProgress => PlanEntryStatus::InProgress,
@@ -141,12 +169,12 @@ fn plan(entries: &[PlanEntry]) -> SessionUpdate {
             PlanStatus::Cancelled => return None,
         };
         Some(WirePlanEntry::new(
-            entry.content.clone(),
+            text::cut_to(&entry.content, ENTRY),
             PlanEntryPriority::Medium,
             status,
         ))
     });
-    SessionUpdate::Plan(Plan::new(entries.collect()))
+    SessionUpdate::Plan(Plan::new(entries.chain(more).collect()))
 }
 
 fn notice(severity: Severity, title: &str, detail: Option<&str>, client: &Client) -> Vec<Effect> {

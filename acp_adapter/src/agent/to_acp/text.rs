@@ -22,7 +22,7 @@ pub(super) fn cut(text: &str) -> String {
 }
 
 /// The text in `limit` bytes, with a note of its true length where that cuts it.
-pub(super) fn cut_to(text: &str, limit: usize) -> String {
+pub(crate) fn cut_to(text: &str, limit: usize) -> String {
     if text.len() <= limit {
         return text.to_owned();
     }
@@ -36,14 +36,19 @@ pub(super) fn cut_to(text: &str, limit: usize) -> String {
 /// The text verbatim, cut where it is too long: in a fence longer than any run of backticks inside.
 pub(super) fn fence(language: &str, text: &str) -> String {
     let shown = &text[..text.floor_char_boundary(SHOWN)];
-    let fence = "`".repeat(longest_run(shown).max(2) + 1);
-    let newline = if shown.ends_with('\n') { "" } else { "\n" };
-    let fenced = format!("{fence}{language}\n{shown}{newline}{fence}");
+    let fenced = whole_fence(language, shown);
     if shown.len() == text.len() {
         fenced
     } else {
         format!("{fenced}\n{}", true_length(text.len()))
     }
+}
+
+/// The same, never cut.
+pub(super) fn whole_fence(language: &str, text: &str) -> String {
+    let fence = "`".repeat(longest_run(text).max(2) + 1);
+    let newline = if text.ends_with('\n') { "" } else { "\n" };
+    format!("{fence}{language}\n{text}{newline}{fence}")
 }
 
 /// The text in one line of at most 1,000 bytes.

@@ -12,10 +12,14 @@ use agent_core::event::{
 };
 use agent_core::id::{SessionId, ToolCallId};
 use agent_core::plan::{Location, Plan};
+use agent_core::visible;
 use serde_json::{Value, json};
 
 use super::content::{self, LARGEST};
 use super::text;
+
+/// Places of a call that are named to the editor, which follows them; more would make an update too large.
+const PLACES: usize = 200;
 
 /// The call is known: its arguments are complete.
 pub(super) fn started(call: &ToolCall) -> SessionUpdate {
@@ -27,10 +31,13 @@ pub(super) fn started(call: &ToolCall) -> SessionUpdate {
     SessionUpdate::ToolCall(wire)
 }
 
-/// What the call will do.
-pub(super) fn planned(id: &ToolCallId, plan: &Plan, locations: &[Location]) -> SessionUpdate {
-    let mut fields = ToolCallUpdateFields::new().status(ToolCallStatus::InProgress);
-    let shown = plan_content(plan);
+/// What the call will do. Its status changes only where it `runs` at once.
+pub(super) fn planned(id: &ToolCallId, plan: &Plan, locations: &[Location], runs: bool) -> SessionUpdate {
+    let mut fields = ToolCallUpdateFields::new();
+    if runs {
+        fields = fields.status(ToolCallStatus::InProgress);
+    }
+    let shown = plan_content(plan, Shown::Cut);
     if !shown.is_empty() {
         fields = fields.content(shown);
     }
@@ -38,6 +45,11 @@ pub(super) fn planned(id: &ToolCallId, plan: &Plan, locations: &[Location]) -> S
         fields = fields.locations(places(locations));
     }
     update(id, fields)
+}
+
+/// The call has been allowed and begins to run.
+pub(super) fn running(id: &ToolCallId) -> SessionUpdate {
+    update(id, ToolCallUpdateFields::new().status(ToolCallStatus::InProgress))
 }
 
 /// The end of the call's output so far.
@@ -79,7 +91,7 @@ pub(super) fn question(session: &SessionId, approval: &Approval) -> RequestPermi
         fields
             .content
             .get_or_insert_default()
-            .push(approval.reason.clone().into());
+            .push(visible::line(&approval.reason).into());
     }
     let call = ToolCallUpdate::new(approval.call.as_str().to_owned(), fields);
     let options = approval.options.iter().map(option).collect();
@@ -92,7 +104,7 @@ fn shown_call(planned: &PlannedCall) -> ToolCallUpdateFields {
         .name(planned.call.name.clone())
         .kind(kind(planned.call.kind))
         .status(ToolCallStatus::Pending)
-        .content(plan_content(&planned.plan))
+        .content(plan_content(&planned.plan, Shown::Whole))
         .locations(places(&planned.locations))
         .raw_input(raw_input(&planned.call.input))
 }
@@ -103,7 +115,7 @@ fn option(option: &ApprovalOption) -> PermissionOption {
         OptionKind::AllowAlways => PermissionOptionKind::AllowAlways,
         OptionKind::RejectOnce => PermissionOptionKind::RejectOnce,
     };
-    PermissionOption::new(option.kind.id(), option.name.clone(), kind)
+    PermissionOption::new(option.kind.id(), visible::line(&option.name), kind)
 }
 
 fn update(id: &ToolCallId, fields: ToolCallUpdateFields) -> SessionUpdate {
@@ -113,7 +125,7 @@ fn update(id: &ToolCallId, fields: ToolCallUpdateFields) -> SessionUpdate {
 /// Clients drop a call without a title.
 fn title(call: &ToolCall) -> String {
     let title = if call.title.is_empty() { &call.name } else { &call.title };
-    text::one_line(title)
+    text::one_line(&visible::line(title))
 }
 
 fn kind(kind: ToolKind) -> WireKind {
@@ -145,26 +157,49 @@ fn raw_output(output: &ToolOutput) -> Value {
 fn places(locations: &[Location]) -> Vec<ToolCallLocation> {
     locations
         .iter()
+        .take(PLACES)
         .map(|location| ToolCallLocation::new(content::path(&location.path)).line(location.line))
         .collect()
 }
 
-fn plan_content(plan: &Plan) -> Vec<ToolCallContent> {
+/// How much of a command's text is shown.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shown {
+    /// The beginning of a long one.
+    Cut,
+    /// All of it: nobody should allow what they can't see.
+    Whole,
+}
+
+impl Shown {
+    fn fence(self, language: &str, text: &str) -> String {
+        let text = visible::text(text);
+        match self {
+            Self::Cut => text::fence(language, &text),
+            Self::Whole => text::whole_fence(language, &text),
+        }
+    }
+}
+
+fn plan_content(plan: &Plan, shown: Shown) -> Vec<ToolCallContent> {
     match plan {
         Plan::Inward | Plan::Read { .. } => Vec::new(),
-        Plan::Change { changes } => diffs(changes),
-        Plan::Command(command) => vec![text::fence("sh", &command.command).into()],
+        Plan::Change { changes } => diffs(changes, shown),
+        Plan::Command(plan) => {
+            let place = visible::line(&plan.place_and_manner());
+            vec![format!("{}\n{place}", shown.fence("sh", &plan.command)).into()]
+        }
         Plan::Input {
             process, command, text, ..
         } => {
-            let command = text::one_line(command);
-            vec![format!("Input for {process} ({command}):\n{}", text::fence("", text)).into()]
+            let command = text::one_line(&visible::line(command));
+            vec![format!("Input for {process} ({command}):\n{}", shown.fence("", text)).into()]
         }
     }
 }
 
 /// The diffs, then what there is to say about them. A diff is whole or not there: half of one would be a lie.
-fn diffs(changes: &[FileChange]) -> Vec<ToolCallContent> {
+fn diffs(changes: &[FileChange], asked: Shown) -> Vec<ToolCallContent> {
     let mut room = LARGEST;
     let mut shown = Vec::new();
     let mut remarks = Vec::new();
@@ -172,7 +207,11 @@ fn diffs(changes: &[FileChange]) -> Vec<ToolCallContent> {
         let path = content::path(&change.place.path);
         let size = change.old.as_ref().map_or(0, String::len) + change.new.as_ref().map_or(0, String::len);
         if size > room {
-            remarks.push(format!("{}: {size} bytes, too large to show", path.display()));
+            let unseen = match asked {
+                Shown::Cut => "too large to show",
+                Shown::Whole => "too large to show: allowing it allows a change that you can't see here",
+            };
+            remarks.push(format!("{}: {size} bytes, {unseen}", path.display()));
             continue;
         }
         room -= size;
@@ -188,7 +227,7 @@ fn diffs(changes: &[FileChange]) -> Vec<ToolCallContent> {
         let new = change.new.clone().unwrap_or_default();
         shown.push(Diff::new(path, new).old_text(change.old.clone()).into());
     }
-    shown.extend(remarks.into_iter().map(ToolCallContent::from));
+    shown.extend(remarks.iter().map(|remark| visible::line(remark).into()));
     shown
 }
 

@@ -175,6 +175,7 @@ fn a_diff_is_in_colour() {
             changes: vec![FileChange::new(place, Some("old\n"), Some("new\n"))],
         },
         locations: Vec::new(),
+        runs: false,
     };
     let events = [
         started("1", ToolKind::Edit, "Edit a"),
@@ -195,7 +196,7 @@ fn foreign_text_cannot_move_the_cursor_but_a_pipe_gets_it_as_it_is() {
     let title = [started("1", ToolKind::Read, "Read a\x1b[2J\n• Read b … done")];
     assert_eq!(
         screen(Audience::Live { on_terminal: true }, &title),
-        "• Read a • Read b … done"
+        "• Read a\\u{1b}[2J • Read b … done"
     );
 }
 
