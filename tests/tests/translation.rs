@@ -419,16 +419,15 @@ fn tool_rows() -> Vec<Row> {
         ),
         only_live(decided(Decision::Rejected), vec![json!({ "decided": "q" })]),
         only_live(decided(Decision::Unanswered), vec![json!({ "decided": "q" })]),
-        Row {
-            event: Event::ToolPlanned {
+        same(
+            Event::ToolPlanned {
                 id: "c".into(),
                 plan: Plan::Inward,
                 locations: Vec::new(),
                 runs: true,
             },
-            live: update(json!({ "status": "in_progress" })),
-            replay: update(json!({})),
-        },
+            update(json!({ "status": "in_progress" })),
+        ),
     ]
 }
 

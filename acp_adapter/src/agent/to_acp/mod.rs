@@ -90,8 +90,11 @@ pub fn replay(envelope: Envelope) -> Vec<Effect> {
         Event::ToolStarted { call } => update(tool::started(&call)),
         // What ran has an end, which follows; what has not run never did.
         Event::ToolPlanned {
-            id, plan, locations, ..
-        } => update(tool::planned(&id, &plan, &locations, false)),
+            id,
+            plan,
+            locations,
+            runs,
+        } => update(tool::planned(&id, &plan, &locations, runs)),
         Event::ToolFinished { id, outcome } => update(tool::finished(&id, &outcome)),
         Event::PlanUpdated { entries } => update(plan(&entries)),
         Event::TurnFailed { failure } => failed_before(envelope.seq, &failure),
