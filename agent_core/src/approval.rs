@@ -56,7 +56,9 @@ impl Mode {
             Self::Plan => "Read and plan; change nothing",
             Self::Default => "Ask before each edit and before commands that may change something",
             Self::AcceptEdits => "Edit files in the workspace without asking; ask before such commands",
-            Self::DontAsk => "Work without asking, except outside the workspace and for protected files",
+            Self::DontAsk => {
+                "Run commands and edit without asking; file tools ask outside the workspace and for protected files"
+            }
         }
     }
 }

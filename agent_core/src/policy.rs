@@ -151,7 +151,11 @@ impl Policy<'_> {
         let words: Vec<String> = words.map(|word| shown(&word)).collect();
         Some(ApprovalOption {
             kind: OptionKind::AllowAlways,
-            name: format!("Always allow exactly `{}` in {}", words.join(" "), root.display()),
+            name: format!(
+                "Always allow exactly `{}` in {}, until revoked",
+                words.join(" "),
+                root.display()
+            ),
             grant: Some(Grant::Command {
                 command: exact.clone(),
                 root: PathBuf::from(root),
@@ -321,7 +325,10 @@ mod tests {
             is_granted: &|_| false,
         };
         let option = policy.always(&exact).unwrap();
-        assert_eq!(option.name, r#"Always allow exactly `/bin/echo "a b" "" c` in /w"#);
+        assert_eq!(
+            option.name,
+            r#"Always allow exactly `/bin/echo "a b" "" c` in /w, until revoked"#
+        );
         assert_eq!(
             option.grant,
             Some(Grant::Command {
