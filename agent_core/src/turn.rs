@@ -82,6 +82,7 @@ impl<'a> Turn<'a> {
     ) -> Result<(Self, Option<StopReason>), TurnError> {
         opening::claim(engine, session)?;
         opening::renew_key(engine, session);
+        let stop = stop_at_once(&prompt);
         let settings = session.settings();
         let mut turn = Self {
             engine,
@@ -95,16 +96,13 @@ impl<'a> Turn<'a> {
                 .map(|tool| tool.spec().clone())
                 .collect(),
             workspace: settings.workspace.clone(),
-            history: History::read(&engine.store, &session.id)?,
+            // Nobody asks the model: many cancelled prompts in a row must not read it all again and again.
+            history: match stop {
+                Some(_) => History::default(),
+                None => History::read(&engine.store, &session.id)?,
+            },
             usage: Usage::default(),
             first_row: 0,
-        };
-        let stop = if turn.cancel.is_set() {
-            Some(StopReason::Cancelled)
-        } else if says_nothing(&prompt.content) {
-            Some(StopReason::EndTurn)
-        } else {
-            None
         };
         let context = if stop.is_none() {
             turn.context(&settings, &prompt.content)
@@ -332,6 +330,17 @@ fn says_nothing(content: &[Content]) -> bool {
         Content::Text { text } => text.trim().is_empty(),
         Content::Image { .. } | Content::Resource { .. } | Content::Link { .. } => false,
     })
+}
+
+/// The end of a turn in which the model is not asked.
+fn stop_at_once(prompt: &Prompt) -> Option<StopReason> {
+    if prompt.cancel.is_set() {
+        Some(StopReason::Cancelled)
+    } else if says_nothing(&prompt.content) {
+        Some(StopReason::EndTurn)
+    } else {
+        None
+    }
 }
 
 /// What the user should know of pictures that their model can't see. The provider tells the model.

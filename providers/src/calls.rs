@@ -9,6 +9,9 @@ use serde_json::{Map, Value};
 
 use crate::chunk::{CallPiece, object};
 
+/// The most calls that one reply may make.
+pub(crate) const MOST: usize = 128;
+
 /// The calls of one reply so far, in the order of their first pieces.
 #[derive(Default)]
 pub(crate) struct Calls(Vec<OpenCall>);
@@ -37,6 +40,11 @@ impl Calls {
     /// Whether nothing was called.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// Whether there are more than anybody should run.
+    pub(crate) fn are_too_many(&self) -> bool {
+        self.0.len() > MOST
     }
 
     /// Adds a piece to its call, or begins a new one with it.

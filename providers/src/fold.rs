@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use agent_core::provider::{Delta, Finish, Origin, Reply, Usage};
 use serde_json::Value;
 
-use crate::calls::Calls;
+use crate::calls::{Calls, MOST};
 use crate::chunk::{Choice, Chunk, Piece, Tokens};
 use crate::classify::Said;
 use crate::kept::Kept;
@@ -83,6 +83,9 @@ impl Fold {
         }
         for call in piece.tool_calls.into_iter().flatten() {
             self.calls.add(call);
+        }
+        if self.calls.are_too_many() {
+            return Err(Trouble::Broke(format!("made more than {MOST} calls in one reply")).into());
         }
         Ok(())
     }

@@ -162,3 +162,16 @@ fn endless_lines_and_replies_are_bounded() {
     let error = ask_once(Answer::answer("HTTP/1.1 400 Bad Request", vec![b'x'; 20 << 20])).failure();
     assert!(error.message.len() < 600, "{}", error.message.len());
 }
+
+#[test]
+fn a_reply_of_endless_calls_is_broken_off() {
+    let event = |index: usize| {
+        let call =
+            format!(r#"{{"index":{index},"id":"c{index}","function":{{"name":"read_file","arguments":"{{}}"}}}}"#);
+        format!("data: {{\"choices\":[{{\"delta\":{{\"tool_calls\":[{call}]}}}}]}}\n\n")
+    };
+    let body: String = (0..5_000).map(event).collect();
+    let failure = ask_once(Answer::sse(body.into_bytes())).failure();
+    assert_eq!(failure.class, ErrorClass::Protocol);
+    assert!(failure.message.contains("more than 128 calls"), "{}", failure.message);
+}

@@ -4,6 +4,7 @@ use super::find::Level;
 use super::hunk::{self, Hunk};
 use super::nearest::Nearest;
 use super::replace;
+use crate::files::MAX_WHOLE;
 
 /// What is to be changed in one text.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,6 +53,11 @@ pub(crate) enum MatchError {
     NoAnchor(String),
     #[error("two hunks change the same lines near line {0}; join them")]
     Overlap(usize),
+    #[error(
+        "replacing the text at {places} places would make the file larger than the {MAX_WHOLE} bytes that are changed \
+         as a whole; use a command instead"
+    )]
+    TooLarge { places: usize },
 }
 
 /// Applies an edit.

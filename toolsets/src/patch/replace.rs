@@ -9,6 +9,7 @@ use super::folded::Folded;
 use super::hunk::{Hunk, HunkLine};
 use super::nearest;
 use super::rewrite::{Part, rewrite};
+use crate::files::MAX_WHOLE;
 use crate::lines::{LineEnd, lines};
 
 /// Replaces a text at its one place, or everywhere, at the first level of tolerance that finds it.
@@ -60,6 +61,10 @@ fn replace_spans(text: &str, spans: &[Range<usize>], old: &str, new: &str, all: 
             lines: line_numbers(text, &spans[..spans.len().min(TOLD)]),
             in_hunk: false,
         }));
+    }
+    let size = text.len().saturating_add(spans.len().saturating_mul(new.len()));
+    if size as u64 > MAX_WHOLE {
+        return Some(Err(MatchError::TooLarge { places: spans.len() }));
     }
     let usual = LineEnd::of(text);
     let mut changed = String::with_capacity(text.len());

@@ -19,6 +19,17 @@ fn replace(text: &str, old: &str, new: &str) -> Result<String, MatchError> {
 }
 
 #[test]
+fn a_change_that_would_grow_beyond_measure_is_refused_before_it_is_made() {
+    let change = Change::Replace {
+        old: "z".into(),
+        new: "q".repeat(1_000_000),
+        all: true,
+    };
+    let error = apply(&"z".repeat(1_000_000), &change).unwrap_err();
+    assert_eq!(error, MatchError::TooLarge { places: 1_000_000 });
+}
+
+#[test]
 fn a_text_is_replaced_at_its_one_place() {
     let check = |text: &str, old: &str, new: &str, expect: &str| {
         assert_eq!(

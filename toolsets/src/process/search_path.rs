@@ -15,6 +15,8 @@ use super::running::{Input, Running};
 
 /// A login shell that takes longer is not waited for.
 const LIMIT: Duration = Duration::from_secs(2);
+/// What one that is ended gets to put things away.
+const GRACE: Duration = Duration::from_millis(300);
 
 static PATH: OnceLock<OsString> = OnceLock::new();
 
@@ -50,7 +52,8 @@ fn login_path(shell: &Path, environment: &Environment) -> Option<OsString> {
         recv(running.exited()) -> _ => running.drain(),
         recv(after(LIMIT)) -> _ => {}
     }
-    running.end(Duration::ZERO);
+    // A shell that is ended in its start-up files may have something to put away.
+    running.end(GRACE);
     let printed = running.output().since(0).bytes();
     let line = printed
         .split(|byte| *byte == b'\n')
