@@ -15,6 +15,9 @@ use crate::turn::Turn;
 use announce::{Announced, announce};
 use wave::Wave;
 
+/// The most calls that one reply may make: more could not be shown, asked about or cancelled in time.
+pub(crate) const MOST: usize = 128;
+
 /// Runs a reply's calls. When it returns, each of them has its end.
 pub(crate) fn run(turn: &mut Turn<'_>, calls: Vec<Call>) {
     let tools = turn.tools();

@@ -167,6 +167,9 @@ impl<'a> Turn<'a> {
                 Err(ProviderError::Cancelled) => return Ok(StopReason::Cancelled),
                 Err(error @ ProviderError::Failed(_)) => return Err(error.into()),
             };
+            if reply.calls.len() > calls::MOST {
+                return Err(too_many_calls(reply.calls.len()));
+            }
             let finish = reply.finish;
             let calls = reply.calls.clone();
             self.finish_step(step, reply);
@@ -330,6 +333,14 @@ fn says_nothing(content: &[Content]) -> bool {
         Content::Text { text } => text.trim().is_empty(),
         Content::Image { .. } | Content::Resource { .. } | Content::Link { .. } => false,
     })
+}
+
+fn too_many_calls(calls: usize) -> TurnError {
+    let message = format!(
+        "the model made {calls} calls in one reply, and at most {} are run; ask for smaller steps",
+        calls::MOST
+    );
+    ProviderError::Failed(Box::new(Failure::new(ErrorClass::Protocol, message))).into()
 }
 
 /// The end of a turn in which the model is not asked.

@@ -491,3 +491,16 @@ fn a_command_beside_a_turn_does_not_cut_it_in_a_load() {
     assert_eq!(replayed.matches("turn").count(), 2, "{replayed}");
     assert!(!replayed.contains("turn failed"), "{replayed}");
 }
+
+#[test]
+fn a_reply_of_endless_calls_fails_its_turn_and_runs_none() {
+    let calls: Vec<ScriptStep> = (0..30_000).map(|_| creates("a.txt")).collect();
+    let mut stage = Stage::new(vec![ScriptReply::new(calls), says("fine")]);
+    let lines = stage.turn("go", nothing);
+    assert!(
+        lines.contains("turn failed: Protocol: the model made 30000 calls"),
+        "{lines}"
+    );
+    assert!(!lines.contains("call c"), "{lines}");
+    assert!(stage.turn("again", nothing).ends_with("turn: EndTurn\n"));
+}
