@@ -455,7 +455,7 @@ pub enum ErrorClass {
     Internal,
 }
 
-/// A shared list of the planned call that an [`Approval`] shows; see [`Approval::shown`].
+/// A call with all that it will do, as an [`Approval`] shows it; see [`Approval::shown`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlannedCall {
     /// The call.
