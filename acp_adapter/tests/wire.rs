@@ -12,7 +12,7 @@ use agent_core::cancel::Cancel;
 use agent_core::config::Config;
 use agent_core::content::Content;
 use agent_core::provider::{ModelRef, Provider};
-use agent_core::runtime::{Parts, Preferences, Runtime};
+use agent_core::runtime::{Parts, Preferences, REST_AFTER, Runtime};
 use agent_core::script::Script;
 use agent_core::setup::{Setup, SetupError};
 use agent_core::store::Store;
@@ -143,6 +143,7 @@ impl Client {
             source: "acp",
             preferences: Preferences::default(),
             forbidden: Vec::new(),
+            rest_after: REST_AFTER,
         });
         let settings = Settings {
             name: "talaria".into(),

@@ -18,7 +18,7 @@ use crate::session::{Session, Settings, Standing};
 use crate::setup::SetupError;
 use crate::store::{SessionRecord, StoreError};
 use crate::turn::TurnError;
-use crate::workspace::Scope;
+use crate::workspace::{RuleBook, Scope};
 
 /// Begins a session. Nothing is stored before its first prompt.
 pub(crate) fn create(engine: &Engine, folders: Folders) -> Result<Arc<Session>, CallError> {
@@ -95,13 +95,7 @@ fn restore(
         provider,
         record.mode,
     );
-    let rules = settings.workspace.rules();
-    let scope = Scope {
-        session: record.id.clone(),
-        cwd: record.cwd.clone(),
-        extra_roots: record.extra_roots.clone(),
-    };
-    let told = Facts::new(record.mode, record.model.clone(), &scope, rules);
+    let told = facts(record, settings.workspace.rules());
     let standing = Standing {
         title: record.title.clone(),
         system: Some(record.system.as_str().into()),
@@ -267,8 +261,10 @@ fn real_folder(field: &'static str, folder: &Path) -> Result<PathBuf, CallError>
 /// Makes this process the session's writer, and its first prompt the begin of its history.
 pub(crate) fn claim(engine: &Engine, session: &Session) -> Result<(), TurnError> {
     let claimed = make_writer(engine, session);
-    if let Err(TurnError::Held(_)) = claimed {
-        session.line.step_back();
+    match &claimed {
+        Ok(()) => session.wake(),
+        Err(TurnError::Held(_)) => session.line.step_back(),
+        Err(TurnError::Provider(_) | TurnError::ReadHistory(_)) => {}
     }
     claimed
 }
@@ -285,19 +281,50 @@ fn make_writer(engine: &Engine, session: &Session) -> Result<(), TurnError> {
         session.line.take_over();
         return Ok(());
     }
-    let record = engine.store.session(&session.id)?;
-    if record.is_some_and(|record| record.last_seq > session.line.last_seq()) {
-        engine.store.release(&session.id);
-        return Err(TurnError::Held(
-            "another process has gone on with this session since it was opened here; load it again".into(),
-        ));
+    if let Some(record) = engine.store.session(&session.id)?
+        && record.last_seq > session.line.last_seq()
+    {
+        catch_up(session, &record);
     }
-    if session.line.take_over() {
-        for change in session.change_standing(|standing| std::mem::take(&mut standing.unstored)) {
-            session.line.emit(session.running(), Event::SessionChanged { change });
-        }
+    session.line.take_over();
+    for change in session.change_standing(|standing| std::mem::take(&mut standing.unstored)) {
+        session.line.emit(session.running(), Event::SessionChanged { change });
     }
     Ok(())
+}
+
+/// Goes on where another process has brought the session. It stays where it works here, and as it is set here.
+fn catch_up(session: &Session, record: &SessionRecord) {
+    session.line.go_on_from(record.last_seq);
+    let settings = session.settings();
+    let told = facts(record, settings.workspace.rules());
+    let model = &settings.provider.model().name;
+    let mode = (settings.mode != record.mode).then_some(SessionChange::Mode(settings.mode));
+    let model = (*model != record.model).then(|| SessionChange::Model(model.clone()));
+    let cwd = settings.folders.cwd;
+    let cwd = (cwd != record.cwd).then_some(SessionChange::Cwd(cwd));
+    let notice = Event::Notice {
+        severity: Severity::Info,
+        title: "another process has gone on with this session meanwhile".into(),
+        detail: Some("The model knows of it. To see it here, load the session again.".into()),
+    };
+    session.change_standing(|standing| {
+        standing.title.clone_from(&record.title);
+        standing.context = record.context;
+        standing.told = Some(told);
+        standing.notices.push(notice);
+        standing.unstored = mode.into_iter().chain(model).chain(cwd).collect();
+    });
+}
+
+/// What the model was last told of a stored session's settings, with the rules as they are now.
+fn facts(record: &SessionRecord, rules: RuleBook) -> Facts {
+    let scope = Scope {
+        session: record.id.clone(),
+        cwd: record.cwd.clone(),
+        extra_roots: record.extra_roots.clone(),
+    };
+    Facts::new(record.mode, record.model.clone(), &scope, rules)
 }
 
 /// Fixes the system prompt and prepares the session's row.

@@ -57,20 +57,23 @@ pub(crate) fn run(engine: &Engine, session: &Session, prompt: Prompt) {
     let turn = prompt.turn;
     let end = match slash::parse(&prompt.content) {
         Some(command) => slash::run(engine, session, &command, prompt),
-        None => Turn::begin(engine, session, prompt).and_then(|(mut turn, done)| match done {
-            Some(stop) => Ok((stop, turn.usage)),
-            None => turn.work().map(|stop| (stop, turn.usage)),
-        }),
+        None => match Turn::begin(engine, session, prompt) {
+            Ok((turn, stop)) => return turn.run(stop),
+            Err(error) => Err(error),
+        },
     };
-    let event = match end {
+    session.line.emit(Some(turn), end_event(session, end));
+}
+
+fn end_event(session: &Session, end: Result<(StopReason, Usage), TurnError>) -> Event {
+    match end {
         Ok((stop, usage)) => Event::TurnFinished { stop, usage },
         Err(error) => {
             let failure = to_failure(error);
             session.change_standing(|standing| standing.key_refused = failure.class == ErrorClass::Auth);
             Event::TurnFailed { failure }
         }
-    };
-    session.line.emit(Some(turn), event);
+    }
 }
 
 impl<'a> Turn<'a> {
@@ -96,11 +99,7 @@ impl<'a> Turn<'a> {
                 .map(|tool| tool.spec().clone())
                 .collect(),
             workspace: settings.workspace.clone(),
-            // Nobody asks the model: many cancelled prompts in a row must not read it all again and again.
-            history: match stop {
-                Some(_) => History::default(),
-                None => History::read(&engine.store, &session.id)?,
-            },
+            history: session.take_history().read_on(&engine.store, &session.id)?,
             usage: Usage::default(),
             first_row: 0,
         };
@@ -123,6 +122,14 @@ impl<'a> Turn<'a> {
         }
         turn.give_title(title);
         Ok((turn, stop))
+    }
+
+    /// Works to its end, or ends at once with a stop that is known; leaves the history to the session's next turn.
+    fn run(mut self, stop: Option<StopReason>) {
+        let end = stop.map_or_else(|| self.work(), Ok).map(|stop| (stop, self.usage));
+        let end = self.session.line.emit(Some(self.id), end_event(self.session, end));
+        self.history.follow(&end);
+        self.session.keep_history(self.history);
     }
 
     /// What the runtime adds to the prompt for the model.

@@ -9,7 +9,7 @@ use agent_core::cancel::Cancel;
 use agent_core::offline::Offline;
 use agent_core::outward::Parcel;
 use agent_core::provider::{ModelInfo, ModelRef, Provider, ProviderError};
-use agent_core::runtime::{Parts, Preferences, Runtime};
+use agent_core::runtime::{Parts, Preferences, REST_AFTER, Runtime};
 use agent_core::script::Script;
 pub(crate) use agent_core::store::{ListError, Store};
 use crossbeam_channel::Receiver;
@@ -56,6 +56,7 @@ pub(crate) fn start(
         source,
         preferences,
         forbidden,
+        rest_after: REST_AFTER,
     };
     let (runtime, inlet) = Runtime::start(parts);
     Wired { runtime, inlet, store }
