@@ -10,7 +10,7 @@ use std::time::Duration;
 use agent_core::cancel::Cancel;
 use agent_core::config::Config;
 use agent_core::event::{ErrorClass, Event, Failure};
-use agent_core::id::SessionId;
+use agent_core::id::{SessionId, TurnId};
 use agent_core::provider::{Delta, Finish, ModelInfo, Provider, ProviderError, Reply, Request};
 use agent_core::runtime::Runtime;
 use agent_core::script::{Script, ScriptReply, ScriptStep};
@@ -204,9 +204,10 @@ fn prompts_that_come_while_a_session_lies_down_are_run() {
         let lines = stage.turn(&format!("prompt {number}"), nothing);
         assert!(lines.contains("Yes."), "{number}: {lines}");
     }
-    let last = (PROMPTS / 2..PROMPTS)
+    let queued: Vec<TurnId> = (PROMPTS / 2..PROMPTS)
         .map(|number| stage.prompt(&format!("prompt {number}")))
-        .last();
+        .collect();
+    let last = queued.last().copied();
     stage.until(nothing, |envelope| envelope.turn == last && envelope.event.ends_turn());
     let expect = format!("Messages: {PROMPTS} of yours, {PROMPTS} of the model");
     let lines = stage.turn("/context", nothing);
