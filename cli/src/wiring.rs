@@ -3,6 +3,7 @@
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use acp_adapter::agent::{self, Settings};
 use agent_core::cancel::Cancel;
@@ -21,6 +22,9 @@ use toolsets::LocalWorkspaces;
 
 use crate::paths::{self, NoHome, Paths};
 use crate::setup_port::UserSetup;
+
+/// Shorter than what clients wait for an agent that says nothing, and too long to be traffic.
+const LONGEST_SILENCE: Duration = Duration::from_secs(30);
 
 /// A runtime at work, and what was needed to start it.
 pub(crate) struct Wired {
@@ -120,6 +124,7 @@ pub(crate) fn serve(
         provider,
         setup_args: vec!["--setup".to_owned()],
         command: own_command(),
+        longest_silence: LONGEST_SILENCE,
         setup,
     };
     let (runtime, inlet) = (wired.runtime.clone(), wired.inlet.clone());

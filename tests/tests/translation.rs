@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, LazyLock};
+use std::time::Duration;
 
 use acp_adapter::agent::to_acp::{self, Effect, view};
 use acp_adapter::agent::{Client, Settings, TerminalAuth};
@@ -865,6 +866,7 @@ fn the_greeting_advertises_what_is_served_and_nothing_else() {
         name: "talaria".into(),
         version: "0.1.0".into(),
         provider: Some("local".into()),
+        longest_silence: Duration::ZERO,
         setup_args: vec!["--setup".into()],
         command: vec!["/bin/agent".into(), "acp".into()],
         setup: Arc::new(Untouched),

@@ -61,6 +61,7 @@ impl Agent {
             name: "talaria".into(),
             version: "0".into(),
             provider: None,
+            longest_silence: Duration::ZERO,
             setup_args: Vec::new(),
             command: Vec::new(),
             setup,

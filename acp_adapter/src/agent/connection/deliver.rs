@@ -73,6 +73,9 @@ impl Connection {
             return tracing::warn!(%session, ?turn, "a turn has ended that no prompt waits for");
         };
         self.withdraw(session, turn);
+        if !self.inbound.prompted().contains(session) {
+            self.silence.end(session);
+        }
         match end {
             Ok(stop) => self.respond(&id, PromptResponse::new(stop)),
             Err(error) => self.refuse(&id, &error),
