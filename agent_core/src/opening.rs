@@ -18,7 +18,7 @@ use crate::session::{Session, Settings, Standing};
 use crate::setup::SetupError;
 use crate::store::{SessionRecord, StoreError};
 use crate::turn::TurnError;
-use crate::workspace::{RuleBook, Scope};
+use crate::workspace::Scope;
 
 /// Begins a session. Nothing is stored before its first prompt.
 pub(crate) fn create(engine: &Engine, folders: Folders) -> Result<Arc<Session>, CallError> {
@@ -95,12 +95,12 @@ fn restore(
         provider,
         record.mode,
     );
-    let told = facts(record, settings.workspace.rules());
+    let told = told(record, &settings);
     let standing = Standing {
         title: record.title.clone(),
         system: Some(record.system.as_str().into()),
         told: Some(told),
-        begun: None,
+        begun: record.begun.clone(),
         context: record.context,
         key_refused: false,
         unstored: Vec::new(),
@@ -297,7 +297,7 @@ fn make_writer(engine: &Engine, session: &Session) -> Result<(), TurnError> {
 fn catch_up(session: &Session, record: &SessionRecord) {
     session.line.go_on_from(record.last_seq);
     let settings = session.settings();
-    let told = facts(record, settings.workspace.rules());
+    let told = told(record, &settings);
     let model = &settings.provider.model().name;
     let mode = (settings.mode != record.mode).then_some(SessionChange::Mode(settings.mode));
     let model = (*model != record.model).then(|| SessionChange::Model(model.clone()));
@@ -317,14 +317,17 @@ fn catch_up(session: &Session, record: &SessionRecord) {
     });
 }
 
-/// What the model was last told of a stored session's settings, with the rules as they are now.
-fn facts(record: &SessionRecord, rules: RuleBook) -> Facts {
-    let scope = Scope {
-        session: record.id.clone(),
-        cwd: record.cwd.clone(),
-        extra_roots: record.extra_roots.clone(),
-    };
-    Facts::new(record.mode, record.model.clone(), &scope, rules)
+/// What a stored session's model was last told of it. Where nobody knows, it is taken to know how things are.
+fn told(record: &SessionRecord, settings: &Settings) -> Facts {
+    let known = record.told.clone();
+    known.unwrap_or_else(|| {
+        let scope = Scope {
+            session: record.id.clone(),
+            cwd: record.cwd.clone(),
+            extra_roots: record.extra_roots.clone(),
+        };
+        Facts::new(record.mode, record.model.clone(), &scope, &settings.workspace.rules())
+    })
 }
 
 /// Fixes the system prompt and prepares the session's row.
@@ -341,6 +344,7 @@ fn begin(engine: &Engine, session: &Session) {
     let rules = settings.workspace.rules();
     let system = system_prompt(settings.mode, &scope, &surroundings, &rules, &tools);
     let model = settings.provider.model();
+    let facts = Facts::new(settings.mode, model.name.clone(), &scope, &rules);
     let now_ms = now_ms();
     engine.store.create(SessionRecord {
         id: session.id.clone(),
@@ -352,6 +356,8 @@ fn begin(engine: &Engine, session: &Session) {
         origin: model.origin.clone(),
         mode: settings.mode,
         system: system.clone(),
+        begun: Some(facts.clone()),
+        told: Some(facts.clone()),
         created_ms: now_ms,
         updated_ms: now_ms,
         messages: 0,
@@ -360,21 +366,30 @@ fn begin(engine: &Engine, session: &Session) {
         last_seq: 0,
         last_turn: 0,
     });
-    let told = Facts::new(settings.mode, model.name.clone(), &scope, rules);
     session.change_standing(|standing| {
         standing.system = Some(system.into());
-        standing.begun = Some(told.clone());
-        standing.told = Some(told);
+        standing.begun = Some(facts.clone());
+        standing.told = Some(facts);
     });
 }
 
-/// What has changed since the model was last told, as a note for it.
-pub(crate) fn changes(session: &Session, settings: &Settings) -> Option<String> {
+/// What the model is told with its next message.
+pub(crate) struct News {
+    /// What has changed, in words for it.
+    pub(crate) note: String,
+    /// All that it knows then.
+    pub(crate) facts: Facts,
+}
+
+/// What has changed since the model was last told.
+pub(crate) fn news(session: &Session, settings: &Settings) -> Option<News> {
     let scope = settings.scope(&session.id);
     let model = settings.provider.model().name.clone();
-    let now = Facts::new(settings.mode, model, &scope, settings.workspace.rules());
-    let before = session.change_standing(|standing| standing.told.replace(now.clone()));
-    before.and_then(|before| changed(&before, &now))
+    let rules = settings.workspace.rules();
+    let facts = Facts::new(settings.mode, model, &scope, &rules);
+    let before = session.change_standing(|standing| standing.told.replace(facts.clone()))?;
+    let note = changed(&before, &facts, &scope, &rules)?;
+    Some(News { note, facts })
 }
 
 fn unsaved(reason: String) -> Event {

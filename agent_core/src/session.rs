@@ -54,7 +54,7 @@ pub(crate) struct Standing {
     pub(crate) system: Option<Arc<str>>,
     /// What the model was last told of the session's settings.
     pub(crate) told: Option<Facts>,
-    /// What its system prompt says of them; none for a session that was begun by another process.
+    /// What its system prompt says of them; none where nobody knows.
     pub(crate) begun: Option<Facts>,
     pub(crate) context: Option<ContextUse>,
     /// Notices that wait for the next turn to begin.

@@ -13,7 +13,8 @@ use crate::event::{ContextUse, ErrorClass, Event, Failure, HistoryMove, SessionC
 use crate::history::History;
 use crate::id::{MessageId, TurnId};
 use crate::line::{Line, Speech, Voice};
-use crate::opening;
+use crate::opening::{self, News};
+use crate::prompt::Facts;
 use crate::provider::{Delta, Finish, ProviderError, Reply, Request, ToolSpec, Usage};
 use crate::session::{Prompt, Session, Settings, Standing};
 use crate::slash;
@@ -103,10 +104,10 @@ impl<'a> Turn<'a> {
             usage: Usage::default(),
             first_row: 0,
         };
-        let context = if stop.is_none() {
+        let (context, told) = if stop.is_none() {
             turn.context(&settings, &prompt.content)
         } else {
-            Vec::new()
+            (Vec::new(), None)
         };
         let title = title::from_prompt(&prompt.content);
         let unseen = unseen(&settings, prompt.content.iter().chain(&context));
@@ -116,6 +117,11 @@ impl<'a> Turn<'a> {
             context,
             command: false,
         });
+        if let Some(facts) = told {
+            turn.emit(Event::SessionChanged {
+                change: SessionChange::Told(facts),
+            });
+        }
         turn.tell_notices();
         if let Some(notice) = unseen {
             turn.emit(notice);
@@ -132,14 +138,19 @@ impl<'a> Turn<'a> {
         self.session.keep_history(self.history);
     }
 
-    /// What the runtime adds to the prompt for the model.
-    fn context(&self, settings: &Settings, content: &[Content]) -> Vec<Content> {
-        let changes = opening::changes(self.session, settings).map(Content::text);
+    /// What the runtime adds to the prompt for the model, and what the model knows of the session by that.
+    fn context(&self, settings: &Settings, content: &[Content]) -> (Vec<Content>, Option<Facts>) {
         let mentions = content.iter().filter_map(|piece| match piece {
             Content::Link { uri, .. } => Some(self.workspace.mention(uri)),
             Content::Text { .. } | Content::Image { .. } | Content::Resource { .. } => None,
         });
-        mentions.flatten().chain(changes).collect()
+        let mut context: Vec<Content> = mentions.flatten().collect();
+        let news = opening::news(self.session, settings);
+        let facts = news.map(|News { note, facts }| {
+            context.push(Content::text(note));
+            facts
+        });
+        (context, facts)
     }
 
     fn tell_notices(&mut self) {

@@ -369,6 +369,7 @@ impl Names {
                 SessionChange::Mode(mode) => format!("mode: {mode}"),
                 SessionChange::Model(model) => format!("model: {model}"),
                 SessionChange::Cwd(_) => "cwd".to_owned(),
+                SessionChange::Told(_) => "told".to_owned(),
             },
             Event::TurnFinished { stop, .. } => format!("turn: {stop:?}"),
             Event::TurnFailed { failure } => format!("turn failed: {:?}: {}", failure.class, failure.message),

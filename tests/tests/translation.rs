@@ -17,11 +17,14 @@ use agent_core::event::{
     PlannedCall, Progress, SessionChange, Severity, StopReason, ToolCall, ToolKind, ToolOutcome, ToolOutput,
     ToolStatus,
 };
+use agent_core::id::SessionId;
 use agent_core::outward::{SessionPage, SessionSummary, SessionView};
 use agent_core::plan::{CommandFacts, CommandPlan, Location, Place, Plan};
+use agent_core::prompt::Facts;
 use agent_core::provider::{Finish, ModelRef, Provider, Usage};
 use agent_core::setup::{Setup, SetupError};
 use agent_core::slash::CommandInfo;
+use agent_core::workspace::{RuleBook, Scope};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -526,7 +529,17 @@ fn session_rows() -> Vec<Row> {
         same(changed(SessionChange::Mode(Mode::Plan)), vec![]),
         same(changed(SessionChange::Model(ModelRef::offline())), vec![]),
         same(changed(SessionChange::Cwd("/w".into())), vec![]),
+        same(changed(SessionChange::Told(facts())), vec![]),
     ]
+}
+
+fn facts() -> Facts {
+    let scope = Scope {
+        session: SessionId::from("s"),
+        cwd: "/w".into(),
+        extra_roots: Vec::new(),
+    };
+    Facts::new(Mode::Plan, ModelRef::offline(), &scope, &RuleBook::default())
 }
 
 fn turn_rows() -> Vec<Row> {
