@@ -3,11 +3,12 @@
 //! The same events are what a surface translates, what the store keeps, what a load replays, and what tests
 //! compare. Nothing here knows who listens.
 
+mod call;
+mod failure;
+
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::approval::{Approval, DecidedBy, Decision, Mode};
 use crate::content::Content;
@@ -15,6 +16,11 @@ use crate::id::{ApprovalId, MessageId, SessionId, ToolCallId, TurnId};
 use crate::plan::{Location, Plan};
 use crate::prompt::Facts;
 use crate::provider::{Finish, ModelRef, Native, Usage};
+
+pub use call::{
+    CallInput, Display, PlannedCall, Progress, Shown, ToolCall, ToolKind, ToolOutcome, ToolOutput, ToolStatus,
+};
+pub use failure::{ErrorClass, Failure};
 
 /// An event with its place in its session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -178,126 +184,6 @@ impl Event {
     }
 }
 
-/// A call that a model asked for.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ToolCall {
-    /// Our name for it.
-    pub id: ToolCallId,
-    /// The model's name for it, which goes back to the model with the result.
-    pub given_id: String,
-    /// The tool's name.
-    pub name: String,
-    /// One line for a person, from the arguments alone.
-    pub title: String,
-    /// What sort of thing the tool does.
-    pub kind: ToolKind,
-    /// The arguments.
-    pub input: CallInput,
-}
-
-/// A call's arguments as the model wrote them.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CallInput {
-    /// Valid JSON.
-    Json(Value),
-    /// Text that is no JSON; such a call is never run.
-    Malformed(String),
-}
-
-/// What sort of thing a tool does; how an editor chooses its icon.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ToolKind {
-    /// Reads files or data.
-    Read,
-    /// Changes files.
-    Edit,
-    /// Searches.
-    Search,
-    /// Runs a command.
-    Execute,
-    /// Fetches from the network.
-    Fetch,
-    /// Plans or reasons.
-    Think,
-    /// Anything else.
-    Other,
-}
-
-/// How a call ended.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ToolOutcome {
-    /// Which end it was.
-    pub status: ToolStatus,
-    /// What came of it; for a failure, why and what to do next.
-    pub output: ToolOutput,
-}
-
-/// The four ends of a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ToolStatus {
-    /// Done.
-    Completed,
-    /// Tried and failed.
-    Failed,
-    /// Not run: it was refused.
-    Denied,
-    /// Stopped by a cancel, or not begun because of one.
-    Cancelled,
-}
-
-/// What a call gives back.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct ToolOutput {
-    /// For the model.
-    pub text: String,
-    /// Pictures for a model that sees.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub images: Vec<Content>,
-    /// How a person is shown it.
-    #[serde(default)]
-    pub display: Display,
-    /// Machine-readable facts, such as an exit code.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub raw: Option<Value>,
-}
-
-impl ToolOutput {
-    /// Output of plain text.
-    pub fn text(text: impl Into<String>) -> Self {
-        Self {
-            text: text.into(),
-            ..Self::default()
-        }
-    }
-}
-
-/// How a person is shown a tool's output.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Display {
-    /// The text as it is, as Markdown.
-    #[default]
-    Prose,
-    /// The text verbatim, in a fence.
-    Verbatim,
-    /// This instead of the text, verbatim: what a command printed, without what only the model needs.
-    Instead(String),
-    /// Nothing new: what was planned (the diff) is what was done.
-    AsPlanned,
-}
-
-/// The end of a running call's output.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Progress {
-    /// At most the last 8 KiB.
-    pub tail: String,
-    /// Bytes of output so far.
-    pub total: u64,
-}
-
 /// One line of a to-do list.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PlanEntry {
@@ -386,91 +272,6 @@ pub enum StopReason {
     /// The user cancelled.
     Cancelled,
 }
-
-/// What went wrong with a turn, for a person and for a program.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Failure {
-    /// What sort of thing went wrong.
-    pub class: ErrorClass,
-    /// One sentence: what was tried, why it failed, what to do next.
-    pub message: String,
-    /// The provider's name in the configuration.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub provider: Option<String>,
-    /// The HTTP status, where there was one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub status: Option<u16>,
-    /// When a further try makes sense, in milliseconds from now.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub retry_after_ms: Option<u64>,
-}
-
-impl Failure {
-    /// A failure without a service behind it.
-    pub fn new(class: ErrorClass, message: impl Into<String>) -> Self {
-        Self {
-            class,
-            message: message.into(),
-            provider: None,
-            status: None,
-            retry_after_ms: None,
-        }
-    }
-}
-
-/// What sort of thing went wrong; decides what may be tried next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ErrorClass {
-    /// The key is missing, wrong or not allowed.
-    Auth,
-    /// The account has no credit.
-    Billing,
-    /// Too many requests.
-    RateLimit,
-    /// The service is overloaded.
-    Overloaded,
-    /// The service failed.
-    Server,
-    /// Nothing came for too long.
-    Timeout,
-    /// The service could not be reached.
-    Network,
-    /// The service's certificate was not accepted.
-    Tls,
-    /// The request does not fit the model's context.
-    ContextOverflow,
-    /// The request is larger than the service takes.
-    PayloadTooLarge,
-    /// The service does not take this picture.
-    ImageRejected,
-    /// The service does not have this model.
-    ModelNotFound,
-    /// The service's policy forbids the request.
-    ContentPolicy,
-    /// The service did not understand the request.
-    BadRequest,
-    /// The service broke its own format.
-    Protocol,
-    /// The configuration is wrong.
-    Config,
-    /// A fault of ours.
-    Internal,
-}
-
-/// A call with all that it will do, as an [`Approval`] shows it; see [`Approval::shown`].
-#[derive(Clone, Debug, PartialEq)]
-pub struct PlannedCall {
-    /// The call.
-    pub call: ToolCall,
-    /// What it will do.
-    pub plan: Plan,
-    /// The files it touches.
-    pub locations: Vec<Location>,
-}
-
-/// A planned call behind a cheap handle.
-pub type Shown = Option<Arc<PlannedCall>>;
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature serde asks for")]
 fn is_false(flag: &bool) -> bool {

@@ -1,23 +1,21 @@
-//! How a session comes into memory: created, opened from the store, moved; and how it becomes this process's to write.
+//! How a session comes into memory: created, opened from the store, moved.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::approval::Mode;
+use crate::claim;
 use crate::config::Config;
 use crate::engine::Engine;
 use crate::event::{Event, SessionChange, Severity};
 use crate::id::SessionId;
 use crate::line::Line;
 use crate::outward::CallError;
-use crate::prompt::{Facts, changed, system_prompt};
-use crate::provider::{ModelRef, Provider, ToolSpec, Usage};
+use crate::provider::{ModelRef, Provider};
 use crate::runtime::Folders;
 use crate::session::{Session, Settings, Standing};
 use crate::setup::SetupError;
 use crate::store::{SessionRecord, StoreError};
-use crate::turn::TurnError;
 use crate::workspace::Scope;
 
 /// Begins a session. Nothing is stored before its first prompt.
@@ -95,7 +93,7 @@ fn restore(
         provider,
         record.mode,
     );
-    let told = told(record, &settings);
+    let told = claim::told(record, &settings);
     let standing = Standing {
         title: record.title.clone(),
         system: Some(record.system.as_str().into()),
@@ -258,151 +256,12 @@ fn real_folder(field: &'static str, folder: &Path) -> Result<PathBuf, CallError>
     }
 }
 
-/// Makes this process the session's writer, and its first prompt the begin of its history.
-pub(crate) fn claim(engine: &Engine, session: &Session) -> Result<(), TurnError> {
-    let claimed = make_writer(engine, session);
-    match &claimed {
-        Ok(()) => session.wake(),
-        Err(TurnError::Held(_)) => session.line.step_back(),
-        Err(TurnError::Provider(_) | TurnError::ReadHistory(_)) => {}
-    }
-    claimed
-}
-
-fn make_writer(engine: &Engine, session: &Session) -> Result<(), TurnError> {
-    engine.store.claim(&session.id).map_err(|held| {
-        TurnError::Held(format!(
-            "process {} works in this session; close it there, or begin a new session here",
-            held.pid
-        ))
-    })?;
-    if session.standing().system.is_none() {
-        begin(engine, session);
-        session.line.take_over();
-        return Ok(());
-    }
-    if let Some(record) = engine.store.session(&session.id)?
-        && record.last_seq > session.line.last_seq()
-    {
-        catch_up(session, &record);
-    }
-    session.line.take_over();
-    for change in session.change_standing(|standing| std::mem::take(&mut standing.unstored)) {
-        session.line.emit(session.running(), Event::SessionChanged { change });
-    }
-    Ok(())
-}
-
-/// Goes on where another process has brought the session. It stays where it works here, and as it is set here.
-fn catch_up(session: &Session, record: &SessionRecord) {
-    session.line.go_on_from(record.last_seq);
-    let settings = session.settings();
-    let told = told(record, &settings);
-    let model = &settings.provider.model().name;
-    let mode = (settings.mode != record.mode).then_some(SessionChange::Mode(settings.mode));
-    let model = (*model != record.model).then(|| SessionChange::Model(model.clone()));
-    let cwd = settings.folders.cwd;
-    let cwd = (cwd != record.cwd).then_some(SessionChange::Cwd(cwd));
-    let notice = Event::Notice {
-        severity: Severity::Info,
-        title: "another process has gone on with this session meanwhile".into(),
-        detail: Some("The model knows of it. To see it here, load the session again.".into()),
-    };
-    session.change_standing(|standing| {
-        standing.title.clone_from(&record.title);
-        standing.context = record.context;
-        standing.told = Some(told);
-        standing.notices.push(notice);
-        standing.unstored = mode.into_iter().chain(model).chain(cwd).collect();
-    });
-}
-
-/// What a stored session's model was last told of it. Where nobody knows, it is taken to know how things are.
-fn told(record: &SessionRecord, settings: &Settings) -> Facts {
-    let known = record.told.clone();
-    known.unwrap_or_else(|| {
-        let scope = Scope {
-            session: record.id.clone(),
-            cwd: record.cwd.clone(),
-            extra_roots: record.extra_roots.clone(),
-        };
-        Facts::new(record.mode, record.model.clone(), &scope, &settings.workspace.rules())
-    })
-}
-
-/// Fixes the system prompt and prepares the session's row.
-fn begin(engine: &Engine, session: &Session) {
-    let settings = session.settings();
-    let scope = settings.scope(&session.id);
-    let surroundings = settings.workspace.surroundings();
-    let tools: Vec<ToolSpec> = settings
-        .workspace
-        .tools()
-        .iter()
-        .map(|tool| tool.spec().clone())
-        .collect();
-    let rules = settings.workspace.rules();
-    let system = system_prompt(settings.mode, &scope, &surroundings, &rules, &tools);
-    let model = settings.provider.model();
-    let facts = Facts::new(settings.mode, model.name.clone(), &scope, &rules);
-    let now_ms = now_ms();
-    engine.store.create(SessionRecord {
-        id: session.id.clone(),
-        source: engine.source.to_owned(),
-        cwd: scope.cwd.clone(),
-        extra_roots: scope.extra_roots.clone(),
-        title: None,
-        model: model.name.clone(),
-        origin: model.origin.clone(),
-        mode: settings.mode,
-        system: system.clone(),
-        begun: Some(facts.clone()),
-        told: Some(facts.clone()),
-        created_ms: now_ms,
-        updated_ms: now_ms,
-        messages: 0,
-        usage: Usage::default(),
-        context: None,
-        last_seq: 0,
-        last_turn: 0,
-    });
-    session.change_standing(|standing| {
-        standing.system = Some(system.into());
-        standing.begun = Some(facts.clone());
-        standing.told = Some(facts);
-    });
-}
-
-/// What the model is told with its next message.
-pub(crate) struct News {
-    /// What has changed, in words for it.
-    pub(crate) note: String,
-    /// All that it knows then.
-    pub(crate) facts: Facts,
-}
-
-/// What has changed since the model was last told.
-pub(crate) fn news(session: &Session, settings: &Settings) -> Option<News> {
-    let scope = settings.scope(&session.id);
-    let model = settings.provider.model().name.clone();
-    let rules = settings.workspace.rules();
-    let facts = Facts::new(settings.mode, model, &scope, &rules);
-    let before = session.change_standing(|standing| standing.told.replace(facts.clone()))?;
-    let note = changed(&before, &facts, &scope, &rules)?;
-    Some(News { note, facts })
-}
-
 fn unsaved(reason: String) -> Event {
     Event::Notice {
         severity: Severity::Warning,
         title: "nothing is saved".into(),
         detail: Some(reason),
     }
-}
-
-fn now_ms() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
 impl From<SetupError> for CallError {

@@ -3,13 +3,14 @@
 use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use crossbeam_channel::Sender;
 use parking_lot::Mutex;
 
 use crate::approval::{Mode, UserAnswer};
 use crate::cancel::Cancel;
+use crate::clock::unix_ms;
 use crate::config::Config;
 use crate::content::Content;
 use crate::event::{ContextUse, Event, SessionChange};
@@ -201,8 +202,8 @@ impl Session {
             return None;
         }
         if state.awake.is_none() && state.last_turn > 0 {
-            // Another process may have gone on meanwhile, and its turns have the next numbers.
-            state.last_turn = state.last_turn.max(clock());
+            // Another process may have gone on meanwhile, and its turns have the next numbers. The clock's is higher.
+            state.last_turn = state.last_turn.max(unix_ms().unsigned_abs());
         }
         state.last_turn += 1;
         let turn = TurnId(state.last_turn);
@@ -390,12 +391,6 @@ impl Settings {
             extra_roots: self.folders.extra_roots.clone(),
         }
     }
-}
-
-/// Unix ms: more than any number of turns.
-fn clock() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    since.as_millis().try_into().unwrap_or(0)
 }
 
 impl Prompt {

@@ -5,13 +5,13 @@
 use std::sync::Arc;
 
 use crate::approval::Mode;
+use crate::claim;
 use crate::content::{Content, plain_text};
 use crate::engine::Engine;
 use crate::event::{Event, HistoryMove, SessionChange, StopReason};
 use crate::history::History;
 use crate::id::{MessageId, TurnId};
 use crate::line::Voice;
-use crate::opening;
 use crate::options;
 use crate::provider::{ModelRef, Usage};
 use crate::session::{Prompt, Session};
@@ -117,7 +117,7 @@ pub(crate) fn run(
     command: &Command,
     prompt: Prompt,
 ) -> Result<(StopReason, Usage), TurnError> {
-    opening::claim(engine, session)?;
+    claim::claim(engine, session)?;
     let is_cancelled = prompt.cancel.is_set();
     if command.name == Name::Clear && !is_cancelled {
         // First, so that the command and its answer are what is left.

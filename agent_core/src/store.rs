@@ -25,11 +25,11 @@ mod writer;
 use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use rusqlite::Connection;
 
 use crate::approval::Grant;
+use crate::clock::unix_ms;
 use crate::event::{Envelope, Event};
 use crate::id::{SessionId, TurnId};
 use crate::outward::SessionPage;
@@ -301,7 +301,7 @@ impl Store {
         let other = self
             .database()
             .read(format!("the writer of session {id}"), |connection| {
-                lease::held_by_other(connection, id, &Process::current(), now_ms())
+                lease::held_by_other(connection, id, &Process::current(), unix_ms())
             });
         match other {
             Ok(Some(held)) => Err(held),
@@ -390,10 +390,4 @@ impl Store {
             opened.database.close();
         }
     }
-}
-
-/// Now, in Unix ms; for showing only.
-fn now_ms() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }

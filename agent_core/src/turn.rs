@@ -7,13 +7,15 @@ use std::sync::Arc;
 use crate::approval::Grant;
 use crate::calls;
 use crate::cancel::Cancel;
+use crate::claim;
 use crate::content::Content;
 use crate::engine::Engine;
 use crate::event::{ContextUse, ErrorClass, Event, Failure, HistoryMove, SessionChange, Severity, StopReason};
 use crate::history::History;
 use crate::id::{MessageId, TurnId};
 use crate::line::{Line, Speech, Voice};
-use crate::opening::{self, News};
+use crate::news::{self, News};
+use crate::opening;
 use crate::prompt::Facts;
 use crate::provider::{Delta, Finish, ProviderError, Reply, Request, ToolSpec, Usage};
 use crate::session::{Prompt, Session, Settings, Standing};
@@ -84,7 +86,7 @@ impl<'a> Turn<'a> {
         session: &'a Session,
         prompt: Prompt,
     ) -> Result<(Self, Option<StopReason>), TurnError> {
-        opening::claim(engine, session)?;
+        claim::claim(engine, session)?;
         opening::renew_key(engine, session);
         let stop = stop_at_once(&prompt);
         let settings = session.settings();
@@ -145,7 +147,7 @@ impl<'a> Turn<'a> {
             Content::Text { .. } | Content::Image { .. } | Content::Resource { .. } => None,
         });
         let mut context: Vec<Content> = mentions.flatten().collect();
-        let news = opening::news(self.session, settings);
+        let news = news::news(self.session, settings);
         let facts = news.map(|News { note, facts }| {
             context.push(Content::text(note));
             facts

@@ -8,7 +8,8 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::blob::{self, Bytes};
 use super::queue::Fault;
 use super::value::column;
-use super::{Durability, SessionRecord, location, now_ms, session};
+use super::{Durability, SessionRecord, location, session};
+use crate::clock::unix_ms;
 use crate::event::{Envelope, Event, SessionChange};
 use crate::id::SessionId;
 
@@ -51,7 +52,7 @@ impl Append {
             envelopes,
             durability,
             created,
-            at_ms: now_ms(),
+            at_ms: unix_ms(),
         })
     }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, TransactionBehavior};
 
 use super::lease::{self, Process};
-use super::now_ms;
+use crate::clock::unix_ms;
 use crate::id::SessionId;
 
 /// Between two beats: a lease may miss one and still hold for those who can't see its process.
@@ -62,7 +62,7 @@ impl Holding {
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let mut held = Vec::new();
         for session in &self.sessions {
-            if lease::beat(&transaction, session, &self.process, now_ms())? {
+            if lease::beat(&transaction, session, &self.process, unix_ms())? {
                 held.push(session.clone());
             }
         }

@@ -16,7 +16,8 @@ use super::lease::{self, Process};
 use super::log::Log;
 use super::message::{self, Pending};
 use super::queue::{Entry, Fault, Outcome, Queue, Work};
-use super::{Durability, append, grant, now_ms};
+use super::{Durability, append, grant};
+use crate::clock::unix_ms;
 
 /// The longest that text of an open message is in memory only.
 const PIECE_AGE: Duration = Duration::from_millis(250);
@@ -343,7 +344,7 @@ impl Writer {
 
 /// Does the work, in the writer's transaction.
 fn apply(connection: &Connection, work: &Work, process: &Process) -> Result<(), Fault> {
-    let now_ms = now_ms();
+    let now_ms = unix_ms();
     match work {
         Work::Append(append) => {
             lease::take(connection, &append.session, process, now_ms)?;

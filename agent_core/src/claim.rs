@@ -1,0 +1,126 @@
+//! How a session becomes this process's to write: its lease, its begin, and what another process has done with it.
+
+use crate::clock::unix_ms;
+use crate::engine::Engine;
+use crate::event::{Event, SessionChange, Severity};
+use crate::prompt::{Facts, system_prompt};
+use crate::provider::{ToolSpec, Usage};
+use crate::session::{Session, Settings};
+use crate::store::SessionRecord;
+use crate::turn::TurnError;
+use crate::workspace::Scope;
+
+/// Makes this process the session's writer, and its first prompt the begin of its history.
+pub(crate) fn claim(engine: &Engine, session: &Session) -> Result<(), TurnError> {
+    let claimed = make_writer(engine, session);
+    match &claimed {
+        Ok(()) => session.wake(),
+        Err(TurnError::Held(_)) => session.line.step_back(),
+        Err(TurnError::Provider(_) | TurnError::ReadHistory(_)) => {}
+    }
+    claimed
+}
+
+fn make_writer(engine: &Engine, session: &Session) -> Result<(), TurnError> {
+    engine.store.claim(&session.id).map_err(|held| {
+        TurnError::Held(format!(
+            "process {} works in this session; close it there, or begin a new session here",
+            held.pid
+        ))
+    })?;
+    if session.standing().system.is_none() {
+        begin(engine, session);
+        session.line.take_over();
+        return Ok(());
+    }
+    if let Some(record) = engine.store.session(&session.id)?
+        && record.last_seq > session.line.last_seq()
+    {
+        catch_up(session, &record);
+    }
+    session.line.take_over();
+    for change in session.change_standing(|standing| std::mem::take(&mut standing.unstored)) {
+        session.line.emit(session.running(), Event::SessionChanged { change });
+    }
+    Ok(())
+}
+
+/// Goes on where another process has brought the session. It stays where it works here, and as it is set here.
+fn catch_up(session: &Session, record: &SessionRecord) {
+    session.line.go_on_from(record.last_seq);
+    let settings = session.settings();
+    let told = told(record, &settings);
+    let model = &settings.provider.model().name;
+    let mode = (settings.mode != record.mode).then_some(SessionChange::Mode(settings.mode));
+    let model = (*model != record.model).then(|| SessionChange::Model(model.clone()));
+    let cwd = settings.folders.cwd;
+    let cwd = (cwd != record.cwd).then_some(SessionChange::Cwd(cwd));
+    let notice = Event::Notice {
+        severity: Severity::Info,
+        title: "another process has gone on with this session meanwhile".into(),
+        detail: Some("The model knows of it. To see it here, load the session again.".into()),
+    };
+    session.change_standing(|standing| {
+        standing.title.clone_from(&record.title);
+        standing.context = record.context;
+        standing.told = Some(told);
+        standing.notices.push(notice);
+        standing.unstored = mode.into_iter().chain(model).chain(cwd).collect();
+    });
+}
+
+/// What a stored session's model was last told of it. Where nobody knows, it is taken to know how things are.
+pub(crate) fn told(record: &SessionRecord, settings: &Settings) -> Facts {
+    let known = record.told.clone();
+    known.unwrap_or_else(|| {
+        let scope = Scope {
+            session: record.id.clone(),
+            cwd: record.cwd.clone(),
+            extra_roots: record.extra_roots.clone(),
+        };
+        Facts::new(record.mode, record.model.clone(), &scope, &settings.workspace.rules())
+    })
+}
+
+/// Fixes the system prompt and prepares the session's row.
+fn begin(engine: &Engine, session: &Session) {
+    let settings = session.settings();
+    let scope = settings.scope(&session.id);
+    let surroundings = settings.workspace.surroundings();
+    let tools: Vec<ToolSpec> = settings
+        .workspace
+        .tools()
+        .iter()
+        .map(|tool| tool.spec().clone())
+        .collect();
+    let rules = settings.workspace.rules();
+    let system = system_prompt(settings.mode, &scope, &surroundings, &rules, &tools);
+    let model = settings.provider.model();
+    let facts = Facts::new(settings.mode, model.name.clone(), &scope, &rules);
+    let now_ms = unix_ms();
+    engine.store.create(SessionRecord {
+        id: session.id.clone(),
+        source: engine.source.to_owned(),
+        cwd: scope.cwd.clone(),
+        extra_roots: scope.extra_roots.clone(),
+        title: None,
+        model: model.name.clone(),
+        origin: model.origin.clone(),
+        mode: settings.mode,
+        system: system.clone(),
+        begun: Some(facts.clone()),
+        told: Some(facts.clone()),
+        created_ms: now_ms,
+        updated_ms: now_ms,
+        messages: 0,
+        usage: Usage::default(),
+        context: None,
+        last_seq: 0,
+        last_turn: 0,
+    });
+    session.change_standing(|standing| {
+        standing.system = Some(system.into());
+        standing.begun = Some(facts.clone());
+        standing.told = Some(facts);
+    });
+}

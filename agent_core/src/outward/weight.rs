@@ -1,0 +1,73 @@
+//! What a thing that leaves the core costs of the channel's room.
+
+use serde_json::Value;
+
+use super::Outward;
+use crate::content::Content;
+use crate::event::{CallInput, Event, ToolOutput};
+use crate::plan::Plan;
+
+/// Roughly the bytes that something takes: exact for what can be large, a flat sum for the rest.
+pub(super) fn weight(outward: &Outward) -> usize {
+    const FLAT: usize = 256;
+    match outward {
+        Outward::Live(envelope) | Outward::Replay(envelope) => FLAT + event_weight(&envelope.event),
+        Outward::OptionChanged { .. } | Outward::Answer { .. } => FLAT,
+    }
+}
+
+fn event_weight(event: &Event) -> usize {
+    match event {
+        Event::AgentText { text, .. } | Event::AgentThought { text, .. } => text.len(),
+        Event::UserMessage { content, context, .. } => content.iter().chain(context).map(content_weight).sum(),
+        Event::ToolStarted { call } => match &call.input {
+            CallInput::Json(input) => value_weight(input),
+            CallInput::Malformed(text) => text.len(),
+        },
+        Event::ToolPlanned { plan, .. } => plan_weight(plan),
+        Event::ToolProgress { progress, .. } => progress.tail.len(),
+        Event::ToolFinished { outcome, .. } => output_weight(&outcome.output),
+        Event::ApprovalRequested { approval } => approval.shown.as_ref().map_or(0, |shown| plan_weight(&shown.plan)),
+        Event::StepFinished { native, .. } => native.as_ref().map_or(0, |native| native.item.len()),
+        Event::PlanUpdated { entries } => entries.iter().map(|entry| entry.content.len()).sum(),
+        Event::ApprovalDecided { .. }
+        | Event::Notice { .. }
+        | Event::HistoryMoved { .. }
+        | Event::SessionChanged { .. }
+        | Event::TurnFinished { .. }
+        | Event::TurnFailed { .. } => 0,
+    }
+}
+
+fn content_weight(content: &Content) -> usize {
+    match content {
+        Content::Text { text } | Content::Resource { text, .. } => text.len(),
+        Content::Image { data, .. } => data.bytes().len(),
+        Content::Link { uri, .. } => uri.len(),
+    }
+}
+
+fn plan_weight(plan: &Plan) -> usize {
+    match plan {
+        Plan::Change { changes } => changes
+            .iter()
+            .map(|change| change.old.as_ref().map_or(0, String::len) + change.new.as_ref().map_or(0, String::len))
+            .sum(),
+        Plan::Command(plan) => plan.command.len(),
+        Plan::Input { text, .. } => text.len(),
+        Plan::Inward | Plan::Read { .. } => 0,
+    }
+}
+
+fn output_weight(output: &ToolOutput) -> usize {
+    output.text.len() + output.images.iter().map(content_weight).sum::<usize>()
+}
+
+fn value_weight(value: &Value) -> usize {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => 8,
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(value_weight).sum(),
+        Value::Object(map) => map.iter().map(|(key, value)| key.len() + value_weight(value)).sum(),
+    }
+}
