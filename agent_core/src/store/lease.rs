@@ -9,6 +9,9 @@ use crate::id::SessionId;
 /// How long a lease holds that was taken where we can't see its process: another machine or container.
 const UNSEEN_MS: i64 = 30_000;
 
+/// A lease that has not beaten for so long has lost its rhythm: the machine slept.
+const QUIET_MS: i64 = 10_000;
+
 /// A process, told apart from a later one with the same number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Process {
@@ -68,13 +71,20 @@ pub(super) fn held_by_other(
     Ok(other.map(|(holder, _)| Held { pid: holder.pid }))
 }
 
-/// Makes `process` the session's writer, or says once more that it is; whether that is news.
+/// Makes `process` the session's writer, unless it is; whether that is news. A lease that has not beaten for long
+/// beats, and any other costs no write.
 pub(super) fn take(connection: &Connection, id: &SessionId, process: &Process, now_ms: i64) -> Result<bool, Fault> {
-    if beat(connection, id, process, now_ms)? {
-        return Ok(false);
-    }
-    if let Some(held) = held_by_other(connection, id, process, now_ms)? {
-        return Err(Fault::Held(held));
+    match holder(connection, id)? {
+        Some((holder, beat_ms)) if holder == *process => {
+            if (now_ms - beat_ms).abs() >= QUIET_MS {
+                beat(connection, id, process, now_ms)?;
+            }
+            return Ok(false);
+        }
+        Some((holder, beat_ms)) if holder.is_alive(process, beat_ms, now_ms) => {
+            return Err(Fault::Held(Held { pid: holder.pid }));
+        }
+        Some(_) | None => {}
     }
     connection
         .prepare_cached(
