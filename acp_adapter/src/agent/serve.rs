@@ -15,7 +15,7 @@ use tokio::time::{Instant, sleep_until};
 use super::connection::{Connection, SignedIn};
 use super::framer::Line;
 use super::settings::Settings;
-use super::threads::{self, Writer};
+use super::threads::{self, Bridge, Writer};
 
 // The end takes less than 3 s in all, whatever hangs.
 /// What requests that wait for the core's quick answers get at the end of the input.
@@ -61,10 +61,12 @@ pub fn serve(
     let (signed_in, sign_ins) = mpsc::unbounded_channel();
     let start = || {
         let lines = threads::read(input)?;
+        let (bridge, parcels) = Bridge::new(inlet);
         let pump = Pump {
             connection: Connection::new(runtime.clone(), settings, signed_in),
             sign_ins,
-            parcels: threads::bridge(inlet)?,
+            bridge: Some(bridge),
+            parcels,
             writer: Writer::start(output)?,
             writing: None,
             broken: None,
@@ -84,6 +86,8 @@ struct Pump {
     connection: Connection,
     /// What the connection has looked up about signing in.
     sign_ins: mpsc::UnboundedReceiver<SignedIn>,
+    /// Until it is started: with the first greeting, since the core says nothing before it is asked.
+    bridge: Option<Bridge>,
     parcels: mpsc::Receiver<Vec<Parcel>>,
     writer: Writer,
     /// What the batch in the writer's hands came from; some while it writes.
@@ -104,6 +108,12 @@ impl Pump {
                 return Err(ServeError::Unread);
             }
             self.hand_over();
+            if self.connection.is_greeted()
+                && let Some(bridge) = self.bridge.take()
+            {
+                // Only now, so that the greeting's answer is not held up.
+                bridge.start().map_err(ServeError::Start)?;
+            }
             tokio::select! {
                 line = lines.recv() => match line {
                     Some(line) => self.connection.line(line),

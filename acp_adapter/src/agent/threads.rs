@@ -32,19 +32,32 @@ pub(crate) fn read(input: impl Read + Send + 'static) -> io::Result<mpsc::Receiv
     Ok(lines)
 }
 
-/// Brings parcels from the core's channel to the task, in batches; at most two are on their way. Ends when the core or
-/// the task is gone.
-pub(crate) fn bridge(inlet: Receiver<Parcel>) -> io::Result<mpsc::Receiver<Vec<Parcel>>> {
-    let (sender, parcels) = mpsc::channel(1);
-    Builder::new().name("acp-bridge".into()).spawn(move || {
-        while let Ok(first) = inlet.recv() {
-            let batch = std::iter::once(first).chain(inlet.try_iter().take(BATCH - 1)).collect();
-            if sender.blocking_send(batch).is_err() {
-                return;
+/// Brings parcels from the core's channel to the task, in batches; at most two are on their way.
+pub(crate) struct Bridge {
+    inlet: Receiver<Parcel>,
+    batches: mpsc::Sender<Vec<Parcel>>,
+}
+
+impl Bridge {
+    /// A bridge that nothing crosses yet, and its far end.
+    pub(crate) fn new(inlet: Receiver<Parcel>) -> (Self, mpsc::Receiver<Vec<Parcel>>) {
+        let (batches, parcels) = mpsc::channel(1);
+        (Self { inlet, batches }, parcels)
+    }
+
+    /// Starts its thread, which ends when the core or the task is gone.
+    pub(crate) fn start(self) -> io::Result<()> {
+        let Self { inlet, batches } = self;
+        Builder::new().name("acp-bridge".into()).spawn(move || {
+            while let Ok(first) = inlet.recv() {
+                let batch = std::iter::once(first).chain(inlet.try_iter().take(BATCH - 1)).collect();
+                if batches.blocking_send(batch).is_err() {
+                    return;
+                }
             }
-        }
-    })?;
-    Ok(parcels)
+        })?;
+        Ok(())
+    }
 }
 
 /// The writer's ends: one batch of bytes in, one result out.
