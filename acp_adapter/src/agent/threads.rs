@@ -9,27 +9,43 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 use tokio::sync::mpsc;
 
 use super::framer::{Framer, Line};
+use super::serve::ServeError;
 
 /// Parcels that cross the bridge at once.
 const BATCH: usize = 64;
 
-/// Reads lines. The channel holds one, since a line may be large; it ends with the input.
-pub(crate) fn read(input: impl Read + Send + 'static) -> io::Result<mpsc::Receiver<Line>> {
-    let (sender, lines) = mpsc::channel(1);
-    Builder::new().name("acp-read".into()).spawn(move || {
-        let mut framer = Framer::new(input);
-        loop {
-            let line = match framer.next_line() {
-                Ok(Some(line)) => line,
-                Ok(None) => return,
-                Err(error) => return tracing::warn!(%error, "the input can't be read any more"),
-            };
-            if sender.blocking_send(line).is_err() {
-                return;
+/// What a client says, line by line; read by a thread of its own, which ends with the input.
+pub struct Lines(mpsc::Receiver<Line>);
+
+impl Lines {
+    /// Begins to read: best before all else, so that the first line comes while the rest is made ready.
+    ///
+    /// # Errors
+    /// When the thread can't be started.
+    pub fn read(input: impl Read + Send + 'static) -> Result<Self, ServeError> {
+        // The channel holds one, since a line may be large.
+        let (sender, lines) = mpsc::channel(1);
+        let reading = Builder::new().name("acp-read".into()).spawn(move || {
+            let mut framer = Framer::new(input);
+            loop {
+                let line = match framer.next_line() {
+                    Ok(Some(line)) => line,
+                    Ok(None) => return,
+                    Err(error) => return tracing::warn!(%error, "the input can't be read any more"),
+                };
+                if sender.blocking_send(line).is_err() {
+                    return;
+                }
             }
-        }
-    })?;
-    Ok(lines)
+        });
+        reading.map_err(ServeError::Start)?;
+        Ok(Self(lines))
+    }
+
+    /// The next line; none after the end of the input.
+    pub(crate) async fn next(&mut self) -> Option<Line> {
+        self.0.recv().await
+    }
 }
 
 /// Brings parcels from the core's channel to the task, in batches; at most two are on their way.
