@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use acp_adapter::agent::{ServeError, Settings, serve};
+use acp_adapter::agent::{Lines, ServeError, Settings, serve};
 use agent_core::cancel::Cancel;
 use agent_core::config::Config;
 use agent_core::content::Content;
@@ -166,7 +166,8 @@ impl Client {
         };
         let stop = Cancel::new();
         let stopped = stop.clone();
-        let agent = std::thread::spawn(move || serve(runtime, inlet, settings, stdin, Output(output), &stopped));
+        let said = Lines::read(stdin).unwrap();
+        let agent = std::thread::spawn(move || serve(runtime, inlet, settings, said, Output(output), &stopped));
         Self {
             input: Some(input),
             output: Some(lines),

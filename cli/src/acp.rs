@@ -4,6 +4,7 @@ use std::io::{self, IsTerminal, Read, Stdin};
 use std::sync::Arc;
 use std::time::Duration;
 
+use acp_adapter::agent::Lines;
 use agent_core::cancel::Cancel;
 use agent_core::provider::ModelRef;
 use agent_core::setup::Setup;
@@ -34,6 +35,8 @@ pub(crate) fn acp(args: AcpArgs, paths: Result<&Paths, NoHome>) -> Result<Exit, 
 }
 
 fn serve(args: AcpArgs, paths: Result<&Paths, NoHome>) -> Result<Exit, Fail> {
+    // Before all else: the first line comes while the rest is made ready.
+    let lines = Lines::read(Input(std::io::stdin()))?;
     let stop = Cancel::new();
     let on_signal = stop.clone();
     signals::listen(move |_| on_signal.set())?;
@@ -46,7 +49,7 @@ fn serve(args: AcpArgs, paths: Result<&Paths, NoHome>) -> Result<Exit, Fail> {
     if std::io::stdin().is_terminal() {
         tracing::warn!("this speaks the Agent Client Protocol with an editor; in a terminal, use `agent run`");
     }
-    let served = wiring::serve(&wired, Input(std::io::stdin()), setup, provider, &stop);
+    let served = wiring::serve(&wired, lines, setup, provider, &stop);
     end_in_any_case();
     served?;
     Ok(Exit::Done)

@@ -1,33 +1,42 @@
 //! The log: to stderr and to a daily file, never to stdout. Both are written by threads of their own that drop lines
 //! rather than wait, since a reader of stderr may have stopped reading.
 
+mod background;
+
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use tracing_appender::non_blocking::{NonBlocking, NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::filter::EnvFilter;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Layer, fmt};
 
 use crate::paths::{private_file, private_folder};
+use background::Background;
 
 /// Files that are kept, one a day.
 const KEPT: usize = 7;
-/// Lines that may wait for a writer.
-const WAITING: usize = 512;
 
 /// Keeps the log going; dropping it writes what still waits.
 #[must_use = "the log ends when this is dropped"]
 pub(crate) struct Logging {
-    _writers: Vec<WorkerGuard>,
+    writers: Vec<Arc<Background>>,
+}
+
+impl Drop for Logging {
+    fn drop(&mut self) {
+        for writer in &self.writers {
+            writer.end();
+        }
+    }
 }
 
 /// Starts the log. Nothing here can fail the program: without a folder there is no file.
 pub(crate) fn start(folder: Option<PathBuf>) -> Logging {
-    let (stderr, stderr_writer) = in_background("log-stderr", io::stderr());
-    let mut writers = vec![stderr_writer];
+    let stderr = Arc::new(Background::new("log-stderr", io::stderr()));
+    let mut writers = vec![stderr.clone()];
     let to_stderr = fmt::layer()
         .with_writer(stderr)
         .without_time()
@@ -35,8 +44,8 @@ pub(crate) fn start(folder: Option<PathBuf>) -> Logging {
         .with_ansi(false)
         .with_filter(filter("warn"));
     let to_file = folder.map(|folder| {
-        let (file, writer) = in_background("log-file", DailyFile::new(folder, today));
-        writers.push(writer);
+        let file = Arc::new(Background::new("log-file", DailyFile::new(folder, today)));
+        writers.push(file.clone());
         let ours = "warn,agent=info,agent_core=info,acp_adapter=info,providers=info,toolsets=info";
         fmt::layer()
             .with_writer(file)
@@ -45,15 +54,7 @@ pub(crate) fn start(folder: Option<PathBuf>) -> Logging {
     });
     // An error means that a log is there already, as in tests.
     let _ = tracing_subscriber::registry().with(to_stderr).with(to_file).try_init();
-    Logging { _writers: writers }
-}
-
-fn in_background(name: &str, writer: impl Write + Send + 'static) -> (NonBlocking, WorkerGuard) {
-    NonBlockingBuilder::default()
-        .lossy(true)
-        .buffered_lines_limit(WAITING)
-        .thread_name(name)
-        .finish(writer)
+    Logging { writers }
 }
 
 /// What the environment asks for, or else `usual`. A filter that makes no sense counts as none.

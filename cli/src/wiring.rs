@@ -1,11 +1,10 @@
 //! Where the crates meet: opens the store, makes models and workspaces, starts the runtime. No decision is made here.
 
-use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use acp_adapter::agent::{self, Settings};
+use acp_adapter::agent::{self, Lines, Settings};
 use agent_core::cancel::Cancel;
 use agent_core::offline::Offline;
 use agent_core::outward::Parcel;
@@ -110,10 +109,10 @@ pub(crate) fn list_models(service: &Service, handle: &Handle) -> Result<Vec<Stri
     providers::list_models(service, handle)
 }
 
-/// Serves an editor on `input` and stdout until it is gone or `stop` is set.
+/// Serves an editor that says these `lines`, on stdout, until it is gone or `stop` is set.
 pub(crate) fn serve(
     wired: &Wired,
-    input: impl Read + Send + 'static,
+    lines: Lines,
     setup: Arc<UserSetup>,
     provider: Option<String>,
     stop: &Cancel,
@@ -128,7 +127,7 @@ pub(crate) fn serve(
         setup,
     };
     let (runtime, inlet) = (wired.runtime.clone(), wired.inlet.clone());
-    agent::serve(runtime, inlet, settings, input, std::io::stdout(), stop)?;
+    agent::serve(runtime, inlet, settings, lines, std::io::stdout(), stop)?;
     Ok(())
 }
 

@@ -94,6 +94,11 @@ impl Connection {
         self.inbound.has_calls()
     }
 
+    /// Whether the client has been greeted; before that it can ask the core nothing.
+    pub(crate) fn is_greeted(&self) -> bool {
+        self.gate.is_greeted()
+    }
+
     fn client(&self) -> Client {
         self.gate.client()
     }

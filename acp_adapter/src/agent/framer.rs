@@ -29,7 +29,7 @@ impl<R: Read> Framer<R> {
 
     fn with_longest(input: R, longest: usize) -> Self {
         Self {
-            input: BufReader::with_capacity(64 * 1024, input),
+            input: BufReader::new(input),
             longest,
         }
     }

@@ -61,6 +61,14 @@ impl Gate {
         *self = Self::Greeted(client);
     }
 
+    /// Whether a greeting has come.
+    pub(crate) fn is_greeted(&self) -> bool {
+        match self {
+            Self::Closed => false,
+            Self::Greeted(_) | Self::Open(_) => true,
+        }
+    }
+
     /// The client; one that can do nothing before it has said what it can.
     pub(crate) fn client(&self) -> Client {
         match self {

@@ -25,3 +25,4 @@ pub mod to_acp;
 pub use handshake::{Client, TerminalAuth};
 pub use serve::{ServeError, serve};
 pub use settings::Settings;
+pub use threads::Lines;

@@ -1,6 +1,6 @@
 //! The one task: lines in, parcels in, batches out. Reading never waits for writing.
 
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,9 +13,8 @@ use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
 
 use super::connection::{Connection, SignedIn};
-use super::framer::Line;
 use super::settings::Settings;
-use super::threads::{self, Writer};
+use super::threads::{Bridge, Lines, Writer};
 
 // The end takes less than 3 s in all, whatever hangs.
 /// What requests that wait for the core's quick answers get at the end of the input.
@@ -39,7 +38,7 @@ pub enum ServeError {
     Unread,
 }
 
-/// Serves one client until its input ends, its output breaks, or `stop` is set; then ends the runtime. Blocks.
+/// Serves one client until its lines end, its output breaks, or `stop` is set; then ends the runtime. Blocks.
 ///
 /// # Errors
 /// When serving can't begin, or ends for another reason than the client's leaving.
@@ -47,7 +46,7 @@ pub fn serve(
     runtime: Runtime,
     inlet: Receiver<Parcel>,
     settings: Settings,
-    input: impl Read + Send + 'static,
+    lines: Lines,
     output: impl Write + Send + 'static,
     stop: &Cancel,
 ) -> Result<(), ServeError> {
@@ -59,19 +58,16 @@ pub fn serve(
     let wake_up = stopped.clone();
     let _wake_up = stop.on_cancel(move || wake_up.notify_one());
     let (signed_in, sign_ins) = mpsc::unbounded_channel();
-    let start = || {
-        let lines = threads::read(input)?;
-        let pump = Pump {
-            connection: Connection::new(runtime.clone(), settings, signed_in),
-            sign_ins,
-            parcels: threads::bridge(inlet)?,
-            writer: Writer::start(output)?,
-            writing: None,
-            broken: None,
-        };
-        Ok((lines, pump))
+    let (bridge, parcels) = Bridge::new(inlet);
+    let mut pump = Pump {
+        connection: Connection::new(runtime.clone(), settings, signed_in),
+        sign_ins,
+        bridge: Some(bridge),
+        parcels,
+        writer: Writer::start(output).map_err(ServeError::Start)?,
+        writing: None,
+        broken: None,
     };
-    let (lines, mut pump) = start().map_err(ServeError::Start)?;
     event_loop.block_on(async {
         let end = pump.run(lines, &stopped).await;
         pump.wind_down(runtime).await;
@@ -84,6 +80,8 @@ struct Pump {
     connection: Connection,
     /// What the connection has looked up about signing in.
     sign_ins: mpsc::UnboundedReceiver<SignedIn>,
+    /// Until it is started: with the first greeting, since the core says nothing before it is asked.
+    bridge: Option<Bridge>,
     parcels: mpsc::Receiver<Vec<Parcel>>,
     writer: Writer,
     /// What the batch in the writer's hands came from; some while it writes.
@@ -94,7 +92,7 @@ struct Pump {
 
 impl Pump {
     /// Serves until something ends it.
-    async fn run(&mut self, mut lines: mpsc::Receiver<Line>, stopped: &Notify) -> Result<(), ServeError> {
+    async fn run(&mut self, mut lines: Lines, stopped: &Notify) -> Result<(), ServeError> {
         loop {
             if let Some(error) = self.broken.take() {
                 self.broken = Some(io::ErrorKind::BrokenPipe.into());
@@ -104,9 +102,15 @@ impl Pump {
                 return Err(ServeError::Unread);
             }
             self.hand_over();
+            if self.connection.is_greeted()
+                && let Some(bridge) = self.bridge.take()
+            {
+                // Only now, so that the greeting's answer is not held up.
+                bridge.start().map_err(ServeError::Start)?;
+            }
             let too_silent_at = self.too_silent_at();
             tokio::select! {
-                line = lines.recv() => match line {
+                line = lines.next() => match line {
                     Some(line) => self.connection.line(line),
                     None => return Ok(()),
                 },

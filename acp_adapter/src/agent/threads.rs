@@ -9,42 +9,71 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 use tokio::sync::mpsc;
 
 use super::framer::{Framer, Line};
+use super::serve::ServeError;
 
 /// Parcels that cross the bridge at once.
 const BATCH: usize = 64;
 
-/// Reads lines. The channel holds one, since a line may be large; it ends with the input.
-pub(crate) fn read(input: impl Read + Send + 'static) -> io::Result<mpsc::Receiver<Line>> {
-    let (sender, lines) = mpsc::channel(1);
-    Builder::new().name("acp-read".into()).spawn(move || {
-        let mut framer = Framer::new(input);
-        loop {
-            let line = match framer.next_line() {
-                Ok(Some(line)) => line,
-                Ok(None) => return,
-                Err(error) => return tracing::warn!(%error, "the input can't be read any more"),
-            };
-            if sender.blocking_send(line).is_err() {
-                return;
+/// What a client says, line by line; read by a thread of its own, which ends with the input.
+pub struct Lines(mpsc::Receiver<Line>);
+
+impl Lines {
+    /// Begins to read: best before all else, so that the first line comes while the rest is made ready.
+    ///
+    /// # Errors
+    /// When the thread can't be started.
+    pub fn read(input: impl Read + Send + 'static) -> Result<Self, ServeError> {
+        // The channel holds one, since a line may be large.
+        let (sender, lines) = mpsc::channel(1);
+        let reading = Builder::new().name("acp-read".into()).spawn(move || {
+            let mut framer = Framer::new(input);
+            loop {
+                let line = match framer.next_line() {
+                    Ok(Some(line)) => line,
+                    Ok(None) => return,
+                    Err(error) => return tracing::warn!(%error, "the input can't be read any more"),
+                };
+                if sender.blocking_send(line).is_err() {
+                    return;
+                }
             }
-        }
-    })?;
-    Ok(lines)
+        });
+        reading.map_err(ServeError::Start)?;
+        Ok(Self(lines))
+    }
+
+    /// The next line; none after the end of the input.
+    pub(crate) async fn next(&mut self) -> Option<Line> {
+        self.0.recv().await
+    }
 }
 
-/// Brings parcels from the core's channel to the task, in batches; at most two are on their way. Ends when the core or
-/// the task is gone.
-pub(crate) fn bridge(inlet: Receiver<Parcel>) -> io::Result<mpsc::Receiver<Vec<Parcel>>> {
-    let (sender, parcels) = mpsc::channel(1);
-    Builder::new().name("acp-bridge".into()).spawn(move || {
-        while let Ok(first) = inlet.recv() {
-            let batch = std::iter::once(first).chain(inlet.try_iter().take(BATCH - 1)).collect();
-            if sender.blocking_send(batch).is_err() {
-                return;
+/// Brings parcels from the core's channel to the task, in batches; at most two are on their way.
+pub(crate) struct Bridge {
+    inlet: Receiver<Parcel>,
+    batches: mpsc::Sender<Vec<Parcel>>,
+}
+
+impl Bridge {
+    /// A bridge that nothing crosses yet, and its far end.
+    pub(crate) fn new(inlet: Receiver<Parcel>) -> (Self, mpsc::Receiver<Vec<Parcel>>) {
+        let (batches, parcels) = mpsc::channel(1);
+        (Self { inlet, batches }, parcels)
+    }
+
+    /// Starts its thread, which ends when the core or the task is gone.
+    pub(crate) fn start(self) -> io::Result<()> {
+        let Self { inlet, batches } = self;
+        Builder::new().name("acp-bridge".into()).spawn(move || {
+            while let Ok(first) = inlet.recv() {
+                let batch = std::iter::once(first).chain(inlet.try_iter().take(BATCH - 1)).collect();
+                if batches.blocking_send(batch).is_err() {
+                    return;
+                }
             }
-        }
-    })?;
-    Ok(parcels)
+        })?;
+        Ok(())
+    }
 }
 
 /// The writer's ends: one batch of bytes in, one result out.

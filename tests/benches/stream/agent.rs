@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use acp_adapter::agent::{Settings, serve};
+use acp_adapter::agent::{Lines, Settings, serve};
 use agent_core::cancel::Cancel;
 use agent_core::config::Config;
 use agent_core::provider::Provider;
@@ -73,7 +73,8 @@ impl Agent {
                 chunks,
                 rest: Vec::new(),
             };
-            serve(runtime, inlet, settings, input, Output(writes), &Cancel::new()).expect("serving begins");
+            let lines = Lines::read(input).expect("a thread can be started");
+            serve(runtime, inlet, settings, lines, Output(writes), &Cancel::new()).expect("serving begins");
         });
         let mut agent = Self {
             input: Some(input),
