@@ -44,7 +44,7 @@ pub(crate) enum Command {
   agent acp --check
   agent acp --model ollama/qwen3 --mode accept_edits")]
 pub(crate) struct AcpArgs {
-    /// Check configuration, key, model and store, and say each in a line; serve nothing
+    /// Check configuration, key, model and store, and say each in a line; asks the model one word, serves nothing
     #[arg(long)]
     pub(crate) check: bool,
     /// The same as `agent setup`
@@ -127,7 +127,7 @@ pub(crate) struct SetupArgs {
     /// The model of new sessions, by the service's name for it
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
-    /// Save without asking the service whether it answers
+    /// Save without asking the model whether it answers
     #[arg(long)]
     pub(crate) no_check: bool,
 }

@@ -16,6 +16,7 @@ mod nearest;
 mod panics;
 mod paths;
 mod permissions;
+mod probe;
 mod run;
 mod service;
 mod sessions;
