@@ -16,7 +16,7 @@ use crossbeam_channel::Receiver;
 use parking_lot::Mutex;
 use providers::OpenAiChat;
 pub(crate) use providers::Service;
-use tokio::runtime::Handle;
+pub(crate) use tokio::runtime::Handle;
 use toolsets::LocalWorkspaces;
 
 use crate::paths::{self, NoHome, Paths};
