@@ -75,8 +75,9 @@ pub(crate) struct PreferArgs {
   git diff | agent run - --quiet
   agent run \"and now the docs\" --continue
 
-Exit codes: 0 done, 1 failed, 2 usage, 3 timed out, 4 no such session, 5 a permission was refused and
-nothing else could be done, 130 interrupted.")]
+Exit codes: 0 the model ended the turn by its own word, whatever became of its calls; 1 failed; 2 usage;
+3 the model service timed out; 4 no such session; 5 the last call was not allowed and the model tried
+nothing more; 130 interrupted. The JSON lines are described in docs/run.md.")]
 pub(crate) struct RunArgs {
     /// What to do; `-` reads it from stdin
     pub(crate) prompt: String,
