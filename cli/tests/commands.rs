@@ -104,7 +104,7 @@ fn the_exit_code_says_how_it_went() {
     check(
         &["run", "replace \"hello\" with \"x\" in a.txt"],
         5,
-        "no terminal to ask at",
+        "Edit a.txt: not done, as nobody can be asked (stderr is no terminal); --mode accept_edits",
     );
     check(&["permissions", "list"], 0, "no standing permissions");
     check(&["permissions", "list", "--json"], 0, "[]");
