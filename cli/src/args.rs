@@ -98,7 +98,7 @@ pub(crate) struct RunArgs {
     /// Go on with the newest session of this folder
     #[arg(long, conflicts_with = "session")]
     pub(crate) r#continue: bool,
-    /// Go on with this session; the beginning of its id is enough
+    /// Go on with this session; the beginning or the end of its id is enough
     #[arg(long, value_name = "ID")]
     pub(crate) session: Option<String>,
 }
@@ -158,7 +158,7 @@ impl From<ApiArg> for agent_core::config::Api {
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Example:
   agent sessions list
-  agent sessions show 0199c3")]
+  agent sessions show 3f9a02c7")]
 pub(crate) enum SessionsCommand {
     /// List the stored sessions, newest activity first
     #[command(after_help = "Example:
@@ -170,10 +170,10 @@ pub(crate) enum SessionsCommand {
     },
     /// Show one session
     #[command(after_help = "Example:
-  agent sessions show 0199c3
-  agent sessions show 0199c3 --json")]
+  agent sessions show 3f9a02c7
+  agent sessions show 3f9a02c7 --json")]
     Show {
-        /// Its id; the beginning is enough
+        /// Its id; the beginning or the end is enough, as `agent sessions list` shows it
         id: String,
         /// Print one JSON document: the session and its events
         #[arg(long)]

@@ -179,6 +179,36 @@ fn a_session_goes_on_and_is_found_by_the_beginning_of_its_id() {
 }
 
 #[test]
+fn the_id_of_the_list_names_one_session_and_an_ambiguous_one_shows_which_there_are() {
+    let home = Home::new();
+    for prompt in ["say one", "say two", "say three"] {
+        home.agent(&["run", prompt]);
+    }
+    let list = stdout(&home.agent(&["sessions", "list"]));
+    let rows: Vec<&str> = list.lines().skip(1).collect();
+    assert_eq!(rows.len(), 3, "{list}");
+    for row in &rows {
+        let id = row.split(' ').next().unwrap();
+        let show = home.agent(&["sessions", "show", id]);
+        let title = ["say one", "say two", "say three"]
+            .into_iter()
+            .find(|title| row.contains(title))
+            .unwrap();
+        assert!(stdout(&show).starts_with(title), "{id}: {}", stdout(&show));
+    }
+    // They were made within a day or so, which their ids begin with.
+    let json: Value = serde_json::from_slice(&home.agent(&["sessions", "list", "--json"]).stdout).unwrap();
+    let begin = &json[0]["id"].as_str().unwrap()[..3];
+    let output = home.agent(&["run", "say four", "--session", begin]);
+    assert_eq!(output.status.code(), Some(4));
+    for (row, title) in rows.iter().zip(["say three", "say two", "say one"]) {
+        let id = row.split(' ').next().unwrap();
+        let line = format!("\n  {id}      just now  {title}");
+        assert!(stderr(&output).contains(&line), "{}", stderr(&output));
+    }
+}
+
+#[test]
 fn files_are_private_whatever_the_umask() {
     let home = Home::new();
     let script = "umask 000; \"$0\" setup --provider openai --key-stdin --model gpt-5 --no-check && \"$0\" run 'say hi' --model offline/offline";
