@@ -18,6 +18,7 @@ use providers::OpenAiChat;
 pub(crate) use providers::Service;
 pub(crate) use tokio::runtime::Handle;
 use toolsets::LocalWorkspaces;
+pub(crate) use toolsets::{TOOLS, deny_rule_fault};
 
 use crate::paths::{self, NoHome, Paths};
 use crate::setup_port::UserSetup;
