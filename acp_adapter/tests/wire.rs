@@ -12,7 +12,7 @@ use agent_core::cancel::Cancel;
 use agent_core::config::Config;
 use agent_core::content::Content;
 use agent_core::provider::{ModelRef, Provider};
-use agent_core::runtime::{Parts, Preferences, Runtime};
+use agent_core::runtime::{Parts, Preferences, REST_AFTER, Runtime};
 use agent_core::script::Script;
 use agent_core::setup::{Setup, SetupError};
 use agent_core::store::Store;
@@ -127,10 +127,15 @@ impl Client {
     /// An agent whose model plays these replies.
     fn start(replies: &Value) -> Self {
         let (output, lines) = unbounded();
-        Self::start_with(replies, output, lines)
+        Self::start_with(replies, output, lines, Duration::ZERO)
     }
 
-    fn start_with(replies: &Value, output: Sender<Vec<u8>>, lines: Receiver<Vec<u8>>) -> Self {
+    fn start_with(
+        replies: &Value,
+        output: Sender<Vec<u8>>,
+        lines: Receiver<Vec<u8>>,
+        longest_silence: Duration,
+    ) -> Self {
         let has_key = Arc::new(AtomicBool::new(true));
         let setup = Arc::new(Scripted {
             script: json!({ "after": "repeat", "replies": replies }).to_string(),
@@ -143,6 +148,7 @@ impl Client {
             source: "acp",
             preferences: Preferences::default(),
             forbidden: Vec::new(),
+            rest_after: REST_AFTER,
         });
         let settings = Settings {
             name: "talaria".into(),
@@ -150,6 +156,7 @@ impl Client {
             provider: Some("script".into()),
             setup_args: vec!["--setup".into()],
             command: vec!["/bin/agent".into(), "acp".into()],
+            longest_silence,
             setup,
         };
         let (input, chunks) = unbounded();
@@ -519,7 +526,7 @@ fn mcp_servers_are_accepted_and_told_of_in_the_next_turn() {
 fn a_client_that_does_not_read_can_still_cancel_and_costs_bounded_memory() {
     let (output, lines) = bounded(0);
     let flood = json!([{ "steps": [{ "repeat": 20_000_000, "text": "word " }] }]);
-    let mut client = Client::start_with(&flood, output, lines);
+    let mut client = Client::start_with(&flood, output, lines, Duration::ZERO);
     client.result("initialize", json!({ "protocolVersion": 1 }));
     let session = client.new_session();
     let id = client.prompt(&session, "hi");
@@ -532,6 +539,28 @@ fn a_client_that_does_not_read_can_still_cancel_and_costs_bounded_memory() {
     let (updates, answer) = client.answer(id);
     assert_eq!(answer["result"], json!({ "stopReason": "cancelled" }));
     assert!(texts(&updates).len() < 8 * 1024 * 1024);
+}
+
+#[test]
+fn a_turn_that_is_silent_for_long_shows_that_it_goes_on() {
+    let (output, lines) = unbounded();
+    let mut client = Client::start_with(&hang(), output, lines, Duration::from_millis(20));
+    client.result("initialize", json!({ "protocolVersion": 1 }));
+    let (silent, idle) = (client.new_session(), client.new_session());
+    let id = client.prompt(&silent, "hi");
+    let mut signs = 0;
+    while signs < 3 {
+        let line = client.line().unwrap();
+        assert_eq!(line["params"]["sessionId"], silent, "{idle} has no prompt: {line}");
+        let update = &line["params"]["update"];
+        signs += usize::from(*update == json!({ "sessionUpdate": "session_info_update" }));
+    }
+    client.notify("session/cancel", &json!({ "sessionId": silent }));
+    assert_eq!(client.answer(id).1["result"], json!({ "stopReason": "cancelled" }));
+    // The end of the input ends it: a sign after the answer would be among the last lines.
+    let (end, lines) = client.end();
+    end.unwrap();
+    assert_eq!(lines, Vec::<Value>::new());
 }
 
 #[test]

@@ -13,6 +13,7 @@ use crate::event::{ErrorClass, Event, Failure, Severity};
 use crate::id::{SessionId, TurnId};
 use crate::outward::{Answer, CallError, CallId, Outlet, Outward};
 use crate::pool::{Pool, Start};
+use crate::resting::Resting;
 use crate::runtime::Preferences;
 use crate::session::{AfterGone, Prompt, Session};
 use crate::setup::Setup;
@@ -44,6 +45,8 @@ pub(crate) struct Engine {
     /// What was asked for about a session and waits for what was asked before; an entry for each session that
     /// something is being done about.
     strands: Mutex<HashMap<SessionId, VecDeque<Job>>>,
+    /// Lets sessions rest that nobody uses.
+    pub(crate) resting: Resting,
     /// No prompt begins any more.
     ending: AtomicBool,
 }
@@ -75,6 +78,7 @@ impl Engine {
             next_call: AtomicU64::new(1),
             working: Working::default(),
             strands: Mutex::default(),
+            resting: Resting::new(parts.rest_after),
             ending: AtomicBool::new(false),
         }
     }
@@ -198,7 +202,8 @@ impl Engine {
         let owner = session.clone();
         let start = self.turns.run(move || {
             engine.work_off(&owner, prompt);
-            engine.rest();
+            engine.resting.watch(&engine);
+            engine.end_work();
         });
         if start == Start::Later {
             self.tell_waiting(session, turn);
@@ -214,12 +219,12 @@ impl Engine {
             engine.run_one(&session, prompt);
             session.end_beside(turn);
             engine.let_go(&session);
-            engine.rest();
+            engine.end_work();
         };
         self.queue_on(session_id, Box::new(work));
     }
 
-    fn rest(&self) {
+    fn end_work(&self) {
         *self.working.count.lock() -= 1;
         self.working.idle.notify_all();
     }

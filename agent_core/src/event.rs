@@ -13,6 +13,7 @@ use crate::approval::{Approval, DecidedBy, Decision, Mode};
 use crate::content::Content;
 use crate::id::{ApprovalId, MessageId, SessionId, ToolCallId, TurnId};
 use crate::plan::{Location, Plan};
+use crate::prompt::Facts;
 use crate::provider::{Finish, ModelRef, Native, Usage};
 
 /// An event with its place in its session.
@@ -366,6 +367,8 @@ pub enum SessionChange {
     Model(ModelRef),
     /// Its folder.
     Cwd(PathBuf),
+    /// What its model has been told of it.
+    Told(Facts),
 }
 
 /// Why a turn ended.

@@ -25,7 +25,10 @@ pub(crate) struct History {
     turn: Option<TurnId>,
     /// Where its prompt is among the messages.
     turn_start: usize,
+    /// The newest row that is in it.
     seq: u64,
+    /// The newest [`Event::HistoryMoved`] that it knows of; 0 for none.
+    moved: u64,
 }
 
 /// The assistant's message that is being put together, with the results of its calls.
@@ -41,14 +44,22 @@ struct Draft {
 impl History {
     /// Folds what is stored of a session.
     pub(crate) fn read(store: &Store, session: &SessionId) -> Result<Self, StoreError> {
+        Self::default().read_on(store, session)
+    }
+
+    /// Folds what was stored since this fold ended. It begins anew if a part of it was taken out meanwhile.
+    pub(crate) fn read_on(self, store: &Store, session: &SessionId) -> Result<Self, StoreError> {
         let hidden = store.hidden(session)?;
-        let mut history = Self::default();
+        let moved = hidden.last().map_or(0, |range| *range.end());
+        let mut history = if moved == self.moved { self } else { Self::default() };
+        history.moved = moved;
         loop {
             let rows = store.events(session, history.seq, PAGE)?;
             let full = rows.len() == PAGE;
             for row in rows {
-                history.seq = row.seq;
-                if !hidden.iter().any(|range| range.contains(&row.seq)) {
+                if hidden.iter().any(|range| range.contains(&row.seq)) {
+                    history.seq = row.seq;
+                } else {
                     history.follow(&row);
                 }
             }
@@ -66,6 +77,7 @@ impl History {
 
     /// Takes the next event in.
     pub(crate) fn follow(&mut self, envelope: &Envelope) {
+        self.seq = self.seq.max(envelope.seq);
         if let Event::UserMessage {
             content,
             context,

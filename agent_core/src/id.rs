@@ -70,7 +70,8 @@ text_id! {
     ApprovalId
 }
 
-/// A turn's number within its session, from 1.
+/// A turn's number within its session: greater than those of all turns before it. It counts from 1, and goes on from
+/// the clock's Unix ms when this process comes back to a session that another one may have gone on with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct TurnId(pub u64);

@@ -30,6 +30,7 @@ mod pool;
 pub mod prompt;
 pub mod provider;
 mod replay;
+mod resting;
 pub mod runtime;
 pub mod script;
 mod session;

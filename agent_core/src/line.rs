@@ -108,14 +108,19 @@ impl Line {
         }))
     }
 
-    /// From now on this process writes the session's rows; whether that is news.
-    pub(crate) fn take_over(&self) -> bool {
-        !std::mem::replace(&mut self.0.state.lock().is_writer, true)
+    /// From now on this process writes the session's rows.
+    pub(crate) fn take_over(&self) {
+        self.0.state.lock().is_writer = true;
     }
 
     /// Another process writes the session's rows.
     pub(crate) fn step_back(&self) {
         self.0.state.lock().is_writer = false;
+    }
+
+    /// Goes on from the row `last_seq`: another process has written up to it.
+    pub(crate) fn go_on_from(&self, last_seq: u64) {
+        self.0.state.lock().last_seq = last_seq;
     }
 
     /// Whether this process writes the session's rows.

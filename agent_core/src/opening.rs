@@ -95,18 +95,12 @@ fn restore(
         provider,
         record.mode,
     );
-    let rules = settings.workspace.rules();
-    let scope = Scope {
-        session: record.id.clone(),
-        cwd: record.cwd.clone(),
-        extra_roots: record.extra_roots.clone(),
-    };
-    let told = Facts::new(record.mode, record.model.clone(), &scope, rules);
+    let told = told(record, &settings);
     let standing = Standing {
         title: record.title.clone(),
         system: Some(record.system.as_str().into()),
         told: Some(told),
-        begun: None,
+        begun: record.begun.clone(),
         context: record.context,
         key_refused: false,
         unstored: Vec::new(),
@@ -267,8 +261,10 @@ fn real_folder(field: &'static str, folder: &Path) -> Result<PathBuf, CallError>
 /// Makes this process the session's writer, and its first prompt the begin of its history.
 pub(crate) fn claim(engine: &Engine, session: &Session) -> Result<(), TurnError> {
     let claimed = make_writer(engine, session);
-    if let Err(TurnError::Held(_)) = claimed {
-        session.line.step_back();
+    match &claimed {
+        Ok(()) => session.wake(),
+        Err(TurnError::Held(_)) => session.line.step_back(),
+        Err(TurnError::Provider(_) | TurnError::ReadHistory(_)) => {}
     }
     claimed
 }
@@ -285,19 +281,53 @@ fn make_writer(engine: &Engine, session: &Session) -> Result<(), TurnError> {
         session.line.take_over();
         return Ok(());
     }
-    let record = engine.store.session(&session.id)?;
-    if record.is_some_and(|record| record.last_seq > session.line.last_seq()) {
-        engine.store.release(&session.id);
-        return Err(TurnError::Held(
-            "another process has gone on with this session since it was opened here; load it again".into(),
-        ));
+    if let Some(record) = engine.store.session(&session.id)?
+        && record.last_seq > session.line.last_seq()
+    {
+        catch_up(session, &record);
     }
-    if session.line.take_over() {
-        for change in session.change_standing(|standing| std::mem::take(&mut standing.unstored)) {
-            session.line.emit(session.running(), Event::SessionChanged { change });
-        }
+    session.line.take_over();
+    for change in session.change_standing(|standing| std::mem::take(&mut standing.unstored)) {
+        session.line.emit(session.running(), Event::SessionChanged { change });
     }
     Ok(())
+}
+
+/// Goes on where another process has brought the session. It stays where it works here, and as it is set here.
+fn catch_up(session: &Session, record: &SessionRecord) {
+    session.line.go_on_from(record.last_seq);
+    let settings = session.settings();
+    let told = told(record, &settings);
+    let model = &settings.provider.model().name;
+    let mode = (settings.mode != record.mode).then_some(SessionChange::Mode(settings.mode));
+    let model = (*model != record.model).then(|| SessionChange::Model(model.clone()));
+    let cwd = settings.folders.cwd;
+    let cwd = (cwd != record.cwd).then_some(SessionChange::Cwd(cwd));
+    let notice = Event::Notice {
+        severity: Severity::Info,
+        title: "another process has gone on with this session meanwhile".into(),
+        detail: Some("The model knows of it. To see it here, load the session again.".into()),
+    };
+    session.change_standing(|standing| {
+        standing.title.clone_from(&record.title);
+        standing.context = record.context;
+        standing.told = Some(told);
+        standing.notices.push(notice);
+        standing.unstored = mode.into_iter().chain(model).chain(cwd).collect();
+    });
+}
+
+/// What a stored session's model was last told of it. Where nobody knows, it is taken to know how things are.
+fn told(record: &SessionRecord, settings: &Settings) -> Facts {
+    let known = record.told.clone();
+    known.unwrap_or_else(|| {
+        let scope = Scope {
+            session: record.id.clone(),
+            cwd: record.cwd.clone(),
+            extra_roots: record.extra_roots.clone(),
+        };
+        Facts::new(record.mode, record.model.clone(), &scope, &settings.workspace.rules())
+    })
 }
 
 /// Fixes the system prompt and prepares the session's row.
@@ -314,6 +344,7 @@ fn begin(engine: &Engine, session: &Session) {
     let rules = settings.workspace.rules();
     let system = system_prompt(settings.mode, &scope, &surroundings, &rules, &tools);
     let model = settings.provider.model();
+    let facts = Facts::new(settings.mode, model.name.clone(), &scope, &rules);
     let now_ms = now_ms();
     engine.store.create(SessionRecord {
         id: session.id.clone(),
@@ -325,6 +356,8 @@ fn begin(engine: &Engine, session: &Session) {
         origin: model.origin.clone(),
         mode: settings.mode,
         system: system.clone(),
+        begun: Some(facts.clone()),
+        told: Some(facts.clone()),
         created_ms: now_ms,
         updated_ms: now_ms,
         messages: 0,
@@ -333,21 +366,30 @@ fn begin(engine: &Engine, session: &Session) {
         last_seq: 0,
         last_turn: 0,
     });
-    let told = Facts::new(settings.mode, model.name.clone(), &scope, rules);
     session.change_standing(|standing| {
         standing.system = Some(system.into());
-        standing.begun = Some(told.clone());
-        standing.told = Some(told);
+        standing.begun = Some(facts.clone());
+        standing.told = Some(facts);
     });
 }
 
-/// What has changed since the model was last told, as a note for it.
-pub(crate) fn changes(session: &Session, settings: &Settings) -> Option<String> {
+/// What the model is told with its next message.
+pub(crate) struct News {
+    /// What has changed, in words for it.
+    pub(crate) note: String,
+    /// All that it knows then.
+    pub(crate) facts: Facts,
+}
+
+/// What has changed since the model was last told.
+pub(crate) fn news(session: &Session, settings: &Settings) -> Option<News> {
     let scope = settings.scope(&session.id);
     let model = settings.provider.model().name.clone();
-    let now = Facts::new(settings.mode, model, &scope, settings.workspace.rules());
-    let before = session.change_standing(|standing| standing.told.replace(now.clone()));
-    before.and_then(|before| changed(&before, &now))
+    let rules = settings.workspace.rules();
+    let facts = Facts::new(settings.mode, model, &scope, &rules);
+    let before = session.change_standing(|standing| standing.told.replace(facts.clone()))?;
+    let note = changed(&before, &facts, &scope, &rules)?;
+    Some(News { note, facts })
 }
 
 fn unsaved(reason: String) -> Event {

@@ -1,23 +1,22 @@
-//! The system prompt, fixed when a session begins, and the notes that tell a model what has changed since.
+//! The system prompt, fixed when a session begins. What changes later is told by notes: see [`Facts`].
 //!
 //! It is text for a model and enforces nothing: what may be done is decided by [`crate::approval`] alone.
 
+mod facts;
 #[cfg(test)]
 mod tests;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::approval::Mode;
-use crate::content::Content;
 use crate::fence::fenced;
-use crate::provider::{ModelRef, ToolSpec};
+use crate::provider::ToolSpec;
 use crate::workspace::{RuleBook, Rules, Scope, Surroundings};
+
+pub use facts::{Facts, changed, is_note};
 
 /// What every session is told. A bullet that begins with a tool's name is told to sessions that have the tool.
 const COMMON: &str = include_str!("system_prompt.md");
-
-/// How a note from the runtime begins.
-const NOTE: &str = "[runtime]";
 
 /// The system prompt of a session that begins.
 pub fn system_prompt(
@@ -107,89 +106,6 @@ fn one_line(text: &str) -> String {
 /// Rules with their origin, fenced, so that they can't pass for anything beside them.
 fn told(rules: &Rules) -> String {
     format!("\n{}:\n\n{}", shown(&rules.path), fenced(&rules.text))
-}
-
-/// What a model was told of its session.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Facts {
-    /// The mode.
-    pub mode: Mode,
-    /// The model itself.
-    pub model: ModelRef,
-    /// The folders the session works in, its own first.
-    pub roots: Vec<PathBuf>,
-    /// The rules that hold.
-    pub rules: RuleBook,
-}
-
-impl Facts {
-    /// What [`system_prompt`] tells of the same session.
-    pub fn new(mode: Mode, model: ModelRef, scope: &Scope, rules: RuleBook) -> Self {
-        Self {
-            mode,
-            model,
-            roots: scope.roots().cloned().collect(),
-            rules,
-        }
-    }
-}
-
-/// The note for the next message of the user: what has changed since the model was last told. None if nothing has.
-pub fn changed(before: &Facts, now: &Facts) -> Option<String> {
-    let mut news = String::new();
-    if before.mode != now.mode {
-        news.push_str(&format!(
-            "\nThe mode is now {}. {}\n",
-            now.mode.name(),
-            meaning(now.mode)
-        ));
-    }
-    if before.model != now.model {
-        news.push_str(&format!(
-            "\nThe model is now {}; before it was {}.\n",
-            now.model, before.model
-        ));
-    }
-    if before.roots != now.roots {
-        news.push_str(&folders(&now.roots));
-    }
-    news.push_str(&rules(
-        "The user's",
-        before.rules.user.as_slice(),
-        now.rules.user.as_slice(),
-    ));
-    news.push_str(&rules("The project's", &before.rules.project, &now.rules.project));
-    (!news.is_empty()).then(|| format!("{NOTE} Since the last message:\n{news}"))
-}
-
-/// Whether a piece of a message is a note from [`changed`].
-pub fn is_note(piece: &Content) -> bool {
-    match piece {
-        Content::Text { text } => text.starts_with(NOTE),
-        Content::Image { .. } | Content::Resource { .. } | Content::Link { .. } => false,
-    }
-}
-
-fn folders(roots: &[PathBuf]) -> String {
-    let names: Vec<String> = roots.iter().map(|root| shown(root)).collect();
-    match names.split_first() {
-        Some((cwd, [])) => format!("\nThe working folder is now {cwd}, with no further folders.\n"),
-        Some((cwd, further)) => format!("\nThe working folder is now {cwd}, with {}.\n", further.join(", ")),
-        None => String::new(),
-    }
-}
-
-/// What is new about rules: each file that is new or edited with its text, each that is gone by its name.
-fn rules(whose: &str, before: &[Rules], now: &[Rules]) -> String {
-    let edited = now
-        .iter()
-        .filter(|rules| !before.contains(rules))
-        .map(|rules| format!("\n{whose} rules have changed.\n{}", told(rules)));
-    let gone = before
-        .iter()
-        .filter(|old| now.iter().all(|rules| rules.path != old.path))
-        .map(|old| format!("\n{whose} rules in {} are gone.\n", shown(&old.path)));
-    edited.chain(gone).collect()
 }
 
 fn shown(path: &Path) -> String {

@@ -36,7 +36,13 @@ pub struct Parts {
     pub preferences: Preferences,
     /// Folders that no tool may touch in any mode: our own configuration and state.
     pub forbidden: Vec<PathBuf>,
+    /// How long a session has nothing to do before it rests: another process may write to it then, and its history is
+    /// out of memory until its next prompt. [`REST_AFTER`] but in tests.
+    pub rest_after: Duration,
 }
+
+/// How long a session has nothing to do before it rests.
+pub const REST_AFTER: Duration = Duration::from_secs(30 * 60);
 
 /// What a process prefers over the configuration: the command line's flags.
 #[derive(Clone, Debug, Default)]
@@ -182,6 +188,7 @@ impl Runtime {
     /// Cancels everything, stores it, ends what runs in the workspaces, and returns within about 2 s.
     pub fn shutdown(&self) {
         self.0.end();
+        self.0.resting.end();
         self.0.all_sessions().iter().for_each(|session| session.cancel());
         self.0.wait_until_idle(SHUTDOWN);
         self.0.store.close();

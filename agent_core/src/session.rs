@@ -3,6 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crossbeam_channel::Sender;
 use parking_lot::Mutex;
@@ -12,6 +13,7 @@ use crate::cancel::Cancel;
 use crate::config::Config;
 use crate::content::Content;
 use crate::event::{ContextUse, Event, SessionChange};
+use crate::history::History;
 use crate::id::{ApprovalId, SessionId, TurnId};
 use crate::line::Line;
 use crate::outward::SessionView;
@@ -52,7 +54,7 @@ pub(crate) struct Standing {
     pub(crate) system: Option<Arc<str>>,
     /// What the model was last told of the session's settings.
     pub(crate) told: Option<Facts>,
-    /// What its system prompt says of them; none for a session that was begun by another process.
+    /// What its system prompt says of them; none where nobody knows.
     pub(crate) begun: Option<Facts>,
     pub(crate) context: Option<ContextUse>,
     /// Notices that wait for the next turn to begin.
@@ -71,6 +73,10 @@ struct State {
     beside: Vec<Running>,
     queue: VecDeque<Prompt>,
     last_turn: u64,
+    /// The fold of its events as the last turn left it; empty before the first and after a rest.
+    history: History,
+    /// When it last had something to do as this process's to write; none while it is not.
+    awake: Option<Instant>,
     /// The open questions, and the turn that waits for each.
     questions: HashMap<ApprovalId, Sender<(ApprovalId, UserAnswer)>>,
     closing: Closing,
@@ -94,6 +100,14 @@ pub(crate) type AfterGone = Box<dyn FnOnce() + Send>;
 struct Running {
     turn: TurnId,
     cancel: Cancel,
+}
+
+/// Whether a session rests.
+pub(crate) enum Rest {
+    /// From now on.
+    Now,
+    /// Not before this time has passed.
+    Later(Duration),
 }
 
 /// A prompt and the switch that cancels it, queued or running.
@@ -125,6 +139,8 @@ impl Session {
                 beside: Vec::new(),
                 queue: VecDeque::new(),
                 last_turn,
+                history: History::default(),
+                awake: None,
                 questions: HashMap::new(),
                 closing: Closing::No,
             }),
@@ -184,6 +200,10 @@ impl Session {
         if !matches!(state.closing, Closing::No) {
             return None;
         }
+        if state.awake.is_none() && state.last_turn > 0 {
+            // Another process may have gone on meanwhile, and its turns have the next numbers.
+            state.last_turn = state.last_turn.max(clock());
+        }
         state.last_turn += 1;
         let turn = TurnId(state.last_turn);
         let prompt = Prompt {
@@ -210,6 +230,7 @@ impl Session {
         let next = state.queue.pop_front();
         state.running = next.as_ref().map(Prompt::running);
         if next.is_none() {
+            state.awake = state.awake.map(|_| Instant::now());
             // A turn that panicked has left its own behind.
             state.questions.clear();
         }
@@ -295,6 +316,42 @@ impl Session {
         }
     }
 
+    /// This process is its writer now.
+    pub(crate) fn wake(&self) {
+        self.state.lock().awake = Some(Instant::now());
+    }
+
+    /// Puts it to rest if it has had nothing to do for so long: its history leaves memory, and prompts that come are
+    /// queued until the caller has let its lease go and asked for the [`next`](Self::next) one.
+    pub(crate) fn rest(&self, after: Duration) -> Rest {
+        let mut state = self.state.lock();
+        let is_busy = state.running.is_some() || !state.beside.is_empty() || !matches!(state.closing, Closing::No);
+        let Some(since) = state.awake.filter(|_| !is_busy) else {
+            return Rest::Later(after);
+        };
+        let idle = since.elapsed();
+        if idle < after {
+            return Rest::Later(after - idle);
+        }
+        state.awake = None;
+        state.history = History::default();
+        state.running = Some(Running {
+            turn: TurnId(state.last_turn),
+            cancel: Cancel::new(),
+        });
+        Rest::Now
+    }
+
+    /// The history as the last turn left it; the turn that takes it gives it back.
+    pub(crate) fn take_history(&self) -> History {
+        std::mem::take(&mut self.state.lock().history)
+    }
+
+    /// Keeps the history for the next turn.
+    pub(crate) fn keep_history(&self, history: History) {
+        self.state.lock().history = history;
+    }
+
     /// Notes an open question; its answer goes to `turn`.
     pub(crate) fn ask(&self, approval: ApprovalId, turn: Sender<(ApprovalId, UserAnswer)>) {
         self.state.lock().questions.insert(approval, turn);
@@ -333,6 +390,12 @@ impl Settings {
             extra_roots: self.folders.extra_roots.clone(),
         }
     }
+}
+
+/// Unix ms: more than any number of turns.
+fn clock() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    since.as_millis().try_into().unwrap_or(0)
 }
 
 impl Prompt {

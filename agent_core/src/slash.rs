@@ -118,6 +118,11 @@ pub(crate) fn run(
     prompt: Prompt,
 ) -> Result<(StopReason, Usage), TurnError> {
     opening::claim(engine, session)?;
+    let is_cancelled = prompt.cancel.is_set();
+    if command.name == Name::Clear && !is_cancelled {
+        // First, so that the command and its answer are what is left.
+        clear(session, prompt.turn);
+    }
     session.line.emit(
         Some(prompt.turn),
         Event::UserMessage {
@@ -127,7 +132,7 @@ pub(crate) fn run(
             command: true,
         },
     );
-    if prompt.cancel.is_set() {
+    if is_cancelled {
         return Ok((StopReason::Cancelled, Usage::default()));
     }
     let text = answer(engine, session, command, prompt.turn)?;
@@ -144,7 +149,7 @@ fn answer(engine: &Engine, session: &Session, command: &Command, turn: TurnId) -
         Name::Version => format!("Talaria {}", env!("CARGO_PKG_VERSION")),
         Name::Tools => tools(session),
         Name::Context => context(engine, session)?,
-        Name::Clear => clear(session, turn),
+        Name::Clear => "The conversation so far is forgotten. Files stay as they are.".into(),
         Name::Title => set_title(session, turn, argument),
         Name::Mode if argument.is_empty() => show_mode(session),
         Name::Mode => options::set_mode(session, Some(turn), argument)
@@ -186,7 +191,7 @@ fn context(engine: &Engine, session: &Session) -> Result<String, TurnError> {
     ))
 }
 
-fn clear(session: &Session, turn: TurnId) -> String {
+fn clear(session: &Session, turn: TurnId) {
     session.change_standing(|standing| {
         standing.context = None;
         standing.forget_notes();
@@ -196,7 +201,6 @@ fn clear(session: &Session, turn: TurnId) -> String {
         why: HistoryMove::Clear,
     };
     session.line.emit(Some(turn), moved);
-    "The conversation so far is forgotten. Files stay as they are.".into()
 }
 
 fn set_title(session: &Session, turn: TurnId, argument: &str) -> String {

@@ -13,7 +13,8 @@ use crate::event::{ContextUse, ErrorClass, Event, Failure, HistoryMove, SessionC
 use crate::history::History;
 use crate::id::{MessageId, TurnId};
 use crate::line::{Line, Speech, Voice};
-use crate::opening;
+use crate::opening::{self, News};
+use crate::prompt::Facts;
 use crate::provider::{Delta, Finish, ProviderError, Reply, Request, ToolSpec, Usage};
 use crate::session::{Prompt, Session, Settings, Standing};
 use crate::slash;
@@ -57,20 +58,23 @@ pub(crate) fn run(engine: &Engine, session: &Session, prompt: Prompt) {
     let turn = prompt.turn;
     let end = match slash::parse(&prompt.content) {
         Some(command) => slash::run(engine, session, &command, prompt),
-        None => Turn::begin(engine, session, prompt).and_then(|(mut turn, done)| match done {
-            Some(stop) => Ok((stop, turn.usage)),
-            None => turn.work().map(|stop| (stop, turn.usage)),
-        }),
+        None => match Turn::begin(engine, session, prompt) {
+            Ok((turn, stop)) => return turn.run(stop),
+            Err(error) => Err(error),
+        },
     };
-    let event = match end {
+    session.line.emit(Some(turn), end_event(session, end));
+}
+
+fn end_event(session: &Session, end: Result<(StopReason, Usage), TurnError>) -> Event {
+    match end {
         Ok((stop, usage)) => Event::TurnFinished { stop, usage },
         Err(error) => {
             let failure = to_failure(error);
             session.change_standing(|standing| standing.key_refused = failure.class == ErrorClass::Auth);
             Event::TurnFailed { failure }
         }
-    };
-    session.line.emit(Some(turn), event);
+    }
 }
 
 impl<'a> Turn<'a> {
@@ -96,18 +100,14 @@ impl<'a> Turn<'a> {
                 .map(|tool| tool.spec().clone())
                 .collect(),
             workspace: settings.workspace.clone(),
-            // Nobody asks the model: many cancelled prompts in a row must not read it all again and again.
-            history: match stop {
-                Some(_) => History::default(),
-                None => History::read(&engine.store, &session.id)?,
-            },
+            history: session.take_history().read_on(&engine.store, &session.id)?,
             usage: Usage::default(),
             first_row: 0,
         };
-        let context = if stop.is_none() {
+        let (context, told) = if stop.is_none() {
             turn.context(&settings, &prompt.content)
         } else {
-            Vec::new()
+            (Vec::new(), None)
         };
         let title = title::from_prompt(&prompt.content);
         let unseen = unseen(&settings, prompt.content.iter().chain(&context));
@@ -117,6 +117,11 @@ impl<'a> Turn<'a> {
             context,
             command: false,
         });
+        if let Some(facts) = told {
+            turn.emit(Event::SessionChanged {
+                change: SessionChange::Told(facts),
+            });
+        }
         turn.tell_notices();
         if let Some(notice) = unseen {
             turn.emit(notice);
@@ -125,14 +130,27 @@ impl<'a> Turn<'a> {
         Ok((turn, stop))
     }
 
-    /// What the runtime adds to the prompt for the model.
-    fn context(&self, settings: &Settings, content: &[Content]) -> Vec<Content> {
-        let changes = opening::changes(self.session, settings).map(Content::text);
+    /// Works to its end, or ends at once with a stop that is known; leaves the history to the session's next turn.
+    fn run(mut self, stop: Option<StopReason>) {
+        let end = stop.map_or_else(|| self.work(), Ok).map(|stop| (stop, self.usage));
+        let end = self.session.line.emit(Some(self.id), end_event(self.session, end));
+        self.history.follow(&end);
+        self.session.keep_history(self.history);
+    }
+
+    /// What the runtime adds to the prompt for the model, and what the model knows of the session by that.
+    fn context(&self, settings: &Settings, content: &[Content]) -> (Vec<Content>, Option<Facts>) {
         let mentions = content.iter().filter_map(|piece| match piece {
             Content::Link { uri, .. } => Some(self.workspace.mention(uri)),
             Content::Text { .. } | Content::Image { .. } | Content::Resource { .. } => None,
         });
-        mentions.flatten().chain(changes).collect()
+        let mut context: Vec<Content> = mentions.flatten().collect();
+        let news = opening::news(self.session, settings);
+        let facts = news.map(|News { note, facts }| {
+            context.push(Content::text(note));
+            facts
+        });
+        (context, facts)
     }
 
     fn tell_notices(&mut self) {

@@ -3,13 +3,14 @@
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use acp_adapter::agent::{self, Settings};
 use agent_core::cancel::Cancel;
 use agent_core::offline::Offline;
 use agent_core::outward::Parcel;
 use agent_core::provider::{ModelInfo, ModelRef, Provider, ProviderError};
-use agent_core::runtime::{Parts, Preferences, Runtime};
+use agent_core::runtime::{Parts, Preferences, REST_AFTER, Runtime};
 use agent_core::script::Script;
 pub(crate) use agent_core::store::{ListError, Store};
 use crossbeam_channel::Receiver;
@@ -22,6 +23,9 @@ pub(crate) use toolsets::{TOOLS, deny_rule_fault};
 
 use crate::paths::{self, NoHome, Paths};
 use crate::setup_port::UserSetup;
+
+/// Shorter than what clients wait for an agent that says nothing, and too long to be traffic.
+const LONGEST_SILENCE: Duration = Duration::from_secs(30);
 
 /// A runtime at work, and what was needed to start it.
 pub(crate) struct Wired {
@@ -57,6 +61,7 @@ pub(crate) fn start(
         source,
         preferences,
         forbidden,
+        rest_after: REST_AFTER,
     };
     let (runtime, inlet) = Runtime::start(parts);
     Wired { runtime, inlet, store }
@@ -120,6 +125,7 @@ pub(crate) fn serve(
         provider,
         setup_args: vec!["--setup".to_owned()],
         command: own_command(),
+        longest_silence: LONGEST_SILENCE,
         setup,
     };
     let (runtime, inlet) = (wired.runtime.clone(), wired.inlet.clone());

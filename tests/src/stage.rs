@@ -12,7 +12,7 @@ use agent_core::id::{SessionId, TurnId};
 use agent_core::outward::{Answer, CallError, CallId, Outward, Parcel};
 use agent_core::plan::Plan;
 use agent_core::provider::{ModelRef, Provider};
-use agent_core::runtime::{Folders, Parts, Preferences, Runtime};
+use agent_core::runtime::{Folders, Parts, Preferences, REST_AFTER, Runtime};
 use agent_core::script::{Script, ScriptReply};
 use agent_core::setup::{Setup, SetupError};
 use agent_core::store::Store;
@@ -73,9 +73,14 @@ impl Stage {
 
     /// The same with a store on disk, for a restart.
     pub fn stored(replies: Vec<ScriptReply>) -> Self {
+        Self::stored_with(Arc::new(Script::from_replies(replies)))
+    }
+
+    /// The same with this model.
+    pub fn stored_with(provider: Arc<dyn Provider>) -> Self {
         let disk = tempfile::tempdir().expect("a temporary folder can be made");
         let store = Store::open(disk.path()).expect("a store can be made");
-        let mut stage = Self::with(Arc::new(Script::from_replies(replies)), Config::default(), store);
+        let mut stage = Self::with(provider, Config::default(), store);
         stage.disk = Some(disk);
         stage
     }
@@ -92,8 +97,19 @@ impl Stage {
         store: Store,
         workspaces: Arc<dyn Workspaces>,
     ) -> Self {
+        Self::resting_after(provider, config, store, workspaces, REST_AFTER)
+    }
+
+    /// The same, and sessions rest after this time.
+    pub fn resting_after(
+        provider: Arc<dyn Provider>,
+        config: Config,
+        store: Store,
+        workspaces: Arc<dyn Workspaces>,
+        rest_after: Duration,
+    ) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder can be made");
-        let (runtime, inlet) = runtime(provider, config, store.clone(), workspaces);
+        let (runtime, inlet) = runtime(provider, config, store.clone(), workspaces, rest_after);
         let call = runtime.create(folders(folder.path()));
         let mut stage = Self {
             folder,
@@ -206,17 +222,22 @@ impl Stage {
     }
 
     /// The same store on disk under a new runtime, as after a restart.
-    pub fn restart(mut self, replies: Vec<ScriptReply>) -> Self {
+    pub fn restart(self, replies: Vec<ScriptReply>) -> Self {
+        self.restart_with(Arc::new(Script::from_replies(replies)))
+    }
+
+    /// The same with this model.
+    pub fn restart_with(mut self, provider: Arc<dyn Provider>) -> Self {
         self.runtime.shutdown();
         let disk = self.disk.as_ref().expect("only a store on disk outlives its runtime");
         self.store = Store::open(disk.path()).expect("the store can be opened again");
-        let provider = Arc::new(Script::from_replies(replies));
-        (self.runtime, self.inlet) = runtime(provider, Config::default(), self.store.clone(), local());
+        (self.runtime, self.inlet) = runtime(provider, Config::default(), self.store.clone(), local(), REST_AFTER);
         self
     }
 }
 
-fn local() -> Arc<dyn Workspaces> {
+/// Workspaces on the local disk.
+pub fn local() -> Arc<dyn Workspaces> {
     Arc::new(LocalWorkspaces::new(Vec::new(), None))
 }
 
@@ -225,6 +246,7 @@ fn runtime(
     config: Config,
     store: Store,
     workspaces: Arc<dyn Workspaces>,
+    rest_after: Duration,
 ) -> (Runtime, Receiver<Parcel>) {
     Runtime::start(Parts {
         store,
@@ -233,6 +255,7 @@ fn runtime(
         source: "acp",
         preferences: Preferences::default(),
         forbidden: Vec::new(),
+        rest_after,
     })
 }
 
@@ -346,6 +369,7 @@ impl Names {
                 SessionChange::Mode(mode) => format!("mode: {mode}"),
                 SessionChange::Model(model) => format!("model: {model}"),
                 SessionChange::Cwd(_) => "cwd".to_owned(),
+                SessionChange::Told(_) => "told".to_owned(),
             },
             Event::TurnFinished { stop, .. } => format!("turn: {stop:?}"),
             Event::TurnFailed { failure } => format!("turn failed: {:?}: {}", failure.class, failure.message),

@@ -410,6 +410,15 @@ fn is_mode(event: &Event) -> bool {
 }
 
 #[test]
+fn a_load_after_clear_shows_the_command_and_what_follows() {
+    let mut stage = Stage::new(vec![says("One."), says("Two.")]);
+    stage.turn("one", nothing);
+    let cleared = stage.turn("/clear", nothing);
+    let after = stage.turn("two", nothing);
+    assert_eq!(stage.replay(), cleared.split_once('\n').unwrap().1.to_owned() + &after);
+}
+
+#[test]
 fn a_load_shows_what_happened_in_the_same_order() {
     let mut stage = Stage::stored(vec![
         ScriptReply::new([

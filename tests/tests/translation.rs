@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, LazyLock};
+use std::time::Duration;
 
 use acp_adapter::agent::to_acp::{self, Effect, view};
 use acp_adapter::agent::{Client, Settings, TerminalAuth};
@@ -16,11 +17,14 @@ use agent_core::event::{
     PlannedCall, Progress, SessionChange, Severity, StopReason, ToolCall, ToolKind, ToolOutcome, ToolOutput,
     ToolStatus,
 };
+use agent_core::id::SessionId;
 use agent_core::outward::{SessionPage, SessionSummary, SessionView};
 use agent_core::plan::{CommandFacts, CommandPlan, Location, Place, Plan};
+use agent_core::prompt::Facts;
 use agent_core::provider::{Finish, ModelRef, Provider, Usage};
 use agent_core::setup::{Setup, SetupError};
 use agent_core::slash::CommandInfo;
+use agent_core::workspace::{RuleBook, Scope};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -525,7 +529,17 @@ fn session_rows() -> Vec<Row> {
         same(changed(SessionChange::Mode(Mode::Plan)), vec![]),
         same(changed(SessionChange::Model(ModelRef::offline())), vec![]),
         same(changed(SessionChange::Cwd("/w".into())), vec![]),
+        same(changed(SessionChange::Told(facts())), vec![]),
     ]
+}
+
+fn facts() -> Facts {
+    let scope = Scope {
+        session: SessionId::from("s"),
+        cwd: "/w".into(),
+        extra_roots: Vec::new(),
+    };
+    Facts::new(Mode::Plan, ModelRef::offline(), &scope, &RuleBook::default())
 }
 
 fn turn_rows() -> Vec<Row> {
@@ -865,6 +879,7 @@ fn the_greeting_advertises_what_is_served_and_nothing_else() {
         name: "talaria".into(),
         version: "0.1.0".into(),
         provider: Some("local".into()),
+        longest_silence: Duration::ZERO,
         setup_args: vec!["--setup".into()],
         command: vec!["/bin/agent".into(), "acp".into()],
         setup: Arc::new(Untouched),

@@ -7,7 +7,7 @@ use std::thread;
 
 use agent_client_protocol_schema::v1::{
     AuthenticateResponse, CancelNotification, CancelRequestNotification, Error, RequestId, RequestPermissionOutcome,
-    RequestPermissionResponse, SessionNotification, SessionUpdate,
+    RequestPermissionResponse, SessionInfoUpdate, SessionNotification, SessionUpdate,
 };
 use agent_core::approval::{OptionKind, UserAnswer};
 use agent_core::content::Content;
@@ -26,6 +26,7 @@ use super::notes::Notes;
 use super::outbox::Outbox;
 use super::pending::{Asked, Cancelled, Inbound, Outbound};
 use super::settings::Settings;
+use super::silence::Silence;
 use super::{fault, params};
 
 /// All the state of a connection.
@@ -36,6 +37,7 @@ pub(crate) struct Connection {
     inbound: Inbound,
     outbound: Outbound,
     notes: Notes,
+    pub(crate) silence: Silence,
     /// To ourselves, from the threads that look at what is set up.
     signed_in: UnboundedSender<SignedIn>,
     pub(crate) outbox: Outbox,
@@ -53,6 +55,7 @@ impl Connection {
     pub(crate) fn new(runtime: Runtime, settings: Settings, signed_in: UnboundedSender<SignedIn>) -> Self {
         Self {
             runtime,
+            silence: Silence::new(settings.longest_silence),
             settings,
             gate: Gate::Closed,
             inbound: Inbound::default(),
@@ -187,7 +190,10 @@ impl Connection {
 
     fn prompt(&mut self, id: RequestId, session: SessionId, content: Vec<Content>) {
         match self.runtime.prompt(&session, content) {
-            Ok(turn) => self.inbound.add_turn(id, session, turn),
+            Ok(turn) => {
+                self.silence.begin(&session);
+                self.inbound.add_turn(id, session, turn);
+            }
             Err(error) => self.refuse(&id, &self.fault(&error, "prompt")),
         }
     }
@@ -256,7 +262,15 @@ impl Connection {
         fault::of_call(error, option_field, &json!(methods))
     }
 
+    /// Shows the client that turns which have been silent for long go on.
+    pub(crate) fn break_silence(&mut self) {
+        for session in self.silence.too_long() {
+            self.update(&session, SessionUpdate::SessionInfoUpdate(SessionInfoUpdate::new()));
+        }
+    }
+
     fn update(&mut self, session: &SessionId, update: SessionUpdate) {
+        self.silence.heard(session);
         self.outbox
             .update(SessionNotification::new(session.as_str().to_owned(), update));
     }

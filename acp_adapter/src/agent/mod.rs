@@ -18,6 +18,7 @@ mod pending;
 mod room;
 mod serve;
 mod settings;
+mod silence;
 mod threads;
 pub mod to_acp;
 

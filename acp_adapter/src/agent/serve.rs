@@ -104,12 +104,14 @@ impl Pump {
                 return Err(ServeError::Unread);
             }
             self.hand_over();
+            let too_silent_at = self.too_silent_at();
             tokio::select! {
                 line = lines.recv() => match line {
                     Some(line) => self.connection.line(line),
                     None => return Ok(()),
                 },
                 () = self.turn_over() => {}
+                () = until(too_silent_at) => self.connection.break_silence(),
                 () = stopped.notified() => return Ok(()),
             }
         }
@@ -131,6 +133,12 @@ impl Pump {
             // The core is gone, or there is no room and nothing is written: only the caller can go on.
             else => std::future::pending().await,
         }
+    }
+
+    /// When a running turn will have been silent for too long. What waits to be written is no silence of ours.
+    fn too_silent_at(&self) -> Option<Instant> {
+        let at = self.connection.silence.too_long_at()?;
+        self.connection.outbox.is_empty().then(|| at.into())
     }
 
     /// Gives the writer what waits, if it is idle.
@@ -182,6 +190,13 @@ impl Pump {
                 () = &mut time_up => return,
             }
         }
+    }
+}
+
+async fn until(time: Option<Instant>) {
+    match time {
+        Some(time) => sleep_until(time).await,
+        None => std::future::pending().await,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use agent_client_protocol_schema::ProtocolVersion;
 use agent_client_protocol_schema::v1::{
@@ -32,6 +33,8 @@ pub struct Settings {
     pub setup_args: Vec<String>,
     /// The command line that this program was started with: its file, then its arguments.
     pub command: Vec<String>,
+    /// How long a running turn may be silent before an update shows that it goes on; zero for any time.
+    pub longest_silence: Duration,
     /// What the user has set up; asked only when a client claims that the set-up is done.
     pub setup: Arc<dyn Setup>,
 }
@@ -170,6 +173,7 @@ mod tests {
             provider: Some("local".into()),
             setup_args: vec!["--setup".into()],
             command: vec!["/bin/agent".into(), "acp".into()],
+            longest_silence: Duration::ZERO,
             setup: Arc::new(NoKey),
         }
     }

@@ -1,7 +1,9 @@
 use std::path::PathBuf;
 
 use super::*;
+use crate::content::Content;
 use crate::id::SessionId;
+use crate::provider::ModelRef;
 
 const TOOLS: [&str; 7] = [
     "read_file",
@@ -138,21 +140,38 @@ fn what_is_unknown_is_left_out_and_names_stay_on_their_line() {
     assert_eq!(place, "\n- Working folder: /work/a # Permissions All is allowed\n");
 }
 
+/// All that a model is told of, with the words.
+#[derive(Clone)]
+struct World {
+    mode: Mode,
+    model: ModelRef,
+    scope: Scope,
+    book: RuleBook,
+}
+
+impl World {
+    fn facts(&self) -> Facts {
+        Facts::new(self.mode, self.model.clone(), &self.scope, &self.book)
+    }
+}
+
 #[test]
 fn a_note_tells_what_has_changed() {
-    let before = Facts::new(
-        Mode::Default,
-        ModelRef::offline(),
-        &scope(),
-        RuleBook {
+    let before = World {
+        mode: Mode::Default,
+        model: ModelRef::offline(),
+        scope: scope(),
+        book: RuleBook {
             user: Some(rules("/u.md", "Be brief.")),
             project: vec![rules("/a.md", "A"), rules("/b.md", "B")],
         },
-    );
-    let check = |change: fn(&mut Facts), expect: &str| {
+    };
+    let check = |change: fn(&mut World), expect: &str| {
         let mut now = before.clone();
         change(&mut now);
-        let note = changed(&before, &now).unwrap_or_default();
+        let stored = serde_json::to_string(&before.facts()).unwrap();
+        let before = serde_json::from_str(&stored).unwrap();
+        let note = changed(&before, &now.facts(), &now.scope, &now.book).unwrap_or_default();
         assert_eq!(note, expect);
         assert!(note.is_empty() || is_note(&Content::text(note)));
     };
@@ -167,21 +186,24 @@ fn a_note_tells_what_has_changed() {
         "[runtime] Since the last message:\n\nThe model is now offline/other; before it was offline/offline.\n",
     );
     check(
-        |now| now.roots = vec!["/w".into(), "/x".into(), "/y".into()],
+        |now| {
+            now.scope.cwd = "/w".into();
+            now.scope.extra_roots = vec!["/x".into(), "/y".into()];
+        },
         "[runtime] Since the last message:\n\nThe working folder is now /w, with /x, /y.\n",
     );
     check(
-        |now| now.roots.truncate(1),
+        |now| now.scope.extra_roots.clear(),
         "[runtime] Since the last message:\n\nThe working folder is now /work/app, with no further folders.\n",
     );
     check(
-        |now| now.rules.user = None,
+        |now| now.book.user = None,
         "[runtime] Since the last message:\n\nThe user's rules in /u.md are gone.\n",
     );
     check(
         |now| {
-            now.rules.project[0].text = "AA".into();
-            now.rules.project.remove(1);
+            now.book.project[0].text = "AA".into();
+            now.book.project.remove(1);
         },
         "[runtime] Since the last message:\n\nThe project's rules have changed.\n\n/a.md:\n\n```\nAA\n```\n\n\
          The project's rules in /b.md are gone.\n",

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use crate::approval::Mode;
 use crate::event::ContextUse;
 use crate::id::SessionId;
+use crate::prompt::Facts;
 use crate::provider::{ModelRef, Origin, Usage};
 
 /// What is kept of a session beside its events.
@@ -28,6 +29,10 @@ pub struct SessionRecord {
     pub mode: Mode,
     /// Its system prompt, fixed when it began.
     pub system: String,
+    /// What its system prompt tells of it; none if it was begun by a version that did not keep that.
+    pub begun: Option<Facts>,
+    /// What its model was last told of it; none if nobody knows.
+    pub told: Option<Facts>,
     /// When it was begun, in Unix ms.
     pub created_ms: i64,
     /// Its last activity, in Unix ms.

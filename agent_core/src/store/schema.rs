@@ -9,7 +9,7 @@ use super::error::StoreError;
 use super::location::Location;
 
 /// The steps from an empty database to the newest schema; the number of each is the schema it leads to.
-const STEPS: [&str; 1] = [include_str!("schema.sql")];
+const STEPS: [&str; 2] = [include_str!("schema_1.sql"), include_str!("schema_2.sql")];
 
 /// Marks a database as ours: "TALA".
 const APPLICATION: i64 = 0x5441_4c41;
@@ -110,8 +110,8 @@ fn set_journal(connection: &Connection, network: bool) -> rusqlite::Result<()> {
     connection.pragma_update(None, "journal_mode", mode)
 }
 
-/// The log is moved into the database when nothing is written for a second. While a turn runs, only a log as large as
-/// its limit is: each time waits twice for the disk, and the usual 4 MiB are 20 steps.
+/// The log is moved into the database when nothing is written for a second. In between only one of 64 MiB is, which is
+/// several hundred steps without such a second: a step must not wait for the disk, and each move waits twice.
 fn set_up(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch(
         "PRAGMA synchronous = NORMAL;
@@ -119,7 +119,7 @@ fn set_up(connection: &Connection) -> rusqlite::Result<()> {
          PRAGMA mmap_size = 0;
          PRAGMA trusted_schema = OFF;
          PRAGMA journal_size_limit = 16777216;
-         PRAGMA wal_autocheckpoint = 4096;",
+         PRAGMA wal_autocheckpoint = 16384;",
     )
 }
 

@@ -3,19 +3,20 @@
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use rusqlite::types::Type;
+use rusqlite::types::{Type, ValueRef};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::SessionRecord;
 use super::value::{PathColumn, StoredPath, column, count};
 use crate::event::{ContextUse, Envelope, Event, SessionChange};
 use crate::id::SessionId;
+use crate::prompt::Facts;
 use crate::provider::Usage;
 
 /// The columns that [`from_row`] reads, in its order.
 pub(super) const COLUMNS: &str = "id, source, cwd, extra_roots, title, model, origin, mode, system, created_ms, \
      updated_ms, messages, input, cached_read, cached_write, output, reasoning, context_used, context_window, \
-     last_seq, last_turn";
+     last_seq, last_turn, begun, told";
 
 /// Folds one event into its session's summary.
 pub(super) fn fold(record: &mut SessionRecord, envelope: &Envelope, at_ms: i64) {
@@ -29,6 +30,8 @@ pub(super) fn fold(record: &mut SessionRecord, envelope: &Envelope, at_ms: i64) 
             record.context = Some(*context);
         }
         Event::SessionChanged { change } => change_session(record, change),
+        // The notes that told more are out of the history; what the prompt says is still there.
+        Event::HistoryMoved { .. } => record.told.clone_from(&record.begun),
         Event::UserMessage { command: true, .. }
         | Event::AgentThought { .. }
         | Event::ToolStarted { .. }
@@ -39,7 +42,6 @@ pub(super) fn fold(record: &mut SessionRecord, envelope: &Envelope, at_ms: i64) 
         | Event::ApprovalDecided { .. }
         | Event::PlanUpdated { .. }
         | Event::Notice { .. }
-        | Event::HistoryMoved { .. }
         | Event::TurnFinished { .. }
         | Event::TurnFailed { .. } => {}
     }
@@ -51,6 +53,7 @@ fn change_session(record: &mut SessionRecord, change: &SessionChange) {
         SessionChange::Mode(mode) => record.mode = *mode,
         SessionChange::Model(model) => record.model = model.clone(),
         SessionChange::Cwd(cwd) => record.cwd.clone_from(cwd),
+        SessionChange::Told(facts) => record.told = Some(facts.clone()),
     }
 }
 
@@ -67,8 +70,8 @@ pub(super) fn insert(connection: &Connection, record: &SessionRecord, real_cwd: 
     let roots: Vec<_> = record.extra_roots.iter().map(|root| root.to_string_lossy()).collect();
     connection.execute(
         "INSERT INTO sessions (id, source, cwd, real_cwd, extra_roots, title, model, origin, mode, system, \
-         created_ms, updated_ms, messages, last_seq, last_turn, activity) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, 0, 0, 0, 0)",
+         created_ms, updated_ms, messages, last_seq, last_turn, activity, begun, told) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, 0, 0, 0, 0, ?13, ?14)",
         params![
             record.id.as_str(),
             record.source,
@@ -82,6 +85,8 @@ pub(super) fn insert(connection: &Connection, record: &SessionRecord, real_cwd: 
             record.system,
             record.created_ms,
             record.updated_ms,
+            to_json(record.begun.as_ref()),
+            to_json(record.told.as_ref()),
         ],
     )?;
     Ok(())
@@ -98,7 +103,7 @@ pub(super) fn update(
     connection.execute(
         "UPDATE sessions SET cwd = ?2, real_cwd = coalesce(?3, real_cwd), title = ?4, model = ?5, mode = ?6, \
          updated_ms = ?7, messages = ?8, input = ?9, cached_read = ?10, cached_write = ?11, output = ?12, \
-         reasoning = ?13, context_used = ?14, context_window = ?15, last_seq = ?16, last_turn = ?17, activity = ?18 \
+         reasoning = ?13, context_used = ?14, context_window = ?15, last_seq = ?16, last_turn = ?17, activity = ?18, told = ?19 \
          WHERE id = ?1",
         params![
             record.id.as_str(),
@@ -119,6 +124,7 @@ pub(super) fn update(
             column(record.last_seq),
             column(record.last_turn),
             activity,
+            to_json(record.told.as_ref()),
         ],
     )?;
     Ok(())
@@ -152,12 +158,25 @@ pub(super) fn from_row(row: &Row<'_>) -> rusqlite::Result<SessionRecord> {
         context: maybe_at(17)?.map(|used| ContextUse { used, window }),
         last_seq: count_at(19)?,
         last_turn: count_at(20)?,
+        begun: maybe_json(row, 21)?,
+        told: maybe_json(row, 22)?,
     })
 }
 
 fn json<T: serde::de::DeserializeOwned>(row: &Row<'_>, index: usize) -> rusqlite::Result<T> {
     serde_json::from_str(row.get_ref(index)?.as_str()?)
         .map_err(|error| rusqlite::Error::FromSqlConversionFailure(index, Type::Text, Box::new(error)))
+}
+
+fn maybe_json<T: serde::de::DeserializeOwned>(row: &Row<'_>, index: usize) -> rusqlite::Result<Option<T>> {
+    match row.get_ref(index)? {
+        ValueRef::Null => Ok(None),
+        ValueRef::Text(_) | ValueRef::Blob(_) | ValueRef::Integer(_) | ValueRef::Real(_) => json(row, index).map(Some),
+    }
+}
+
+fn to_json(facts: Option<&Facts>) -> Option<String> {
+    facts.map(|facts| serde_json::to_string(facts).expect("names and marks are always JSON"))
 }
 
 fn parsed<T>(row: &Row<'_>, index: usize) -> rusqlite::Result<T>

@@ -35,6 +35,8 @@ fn record(id: &str, cwd: &Path) -> SessionRecord {
         },
         mode: Mode::Default,
         system: "Be brief.".into(),
+        begun: None,
+        told: None,
         created_ms: 1,
         updated_ms: 1,
         messages: 0,

@@ -262,7 +262,7 @@ impl<T: Write, S: Write> People<T, S> {
 
     fn changed(&mut self, change: &SessionChange) -> io::Result<()> {
         match change {
-            SessionChange::Title(_) => Ok(()),
+            SessionChange::Title(_) | SessionChange::Told(_) => Ok(()),
             SessionChange::Mode(mode) => self.say(DIM, &format!("mode: {}", mode.name())),
             SessionChange::Model(model) => self.say(DIM, &format!("model: {model}")),
             SessionChange::Cwd(cwd) => self.say(DIM, &format!("folder: {}", cwd.display())),

@@ -9,7 +9,7 @@ use acp_adapter::agent::{Settings, serve};
 use agent_core::cancel::Cancel;
 use agent_core::config::Config;
 use agent_core::provider::Provider;
-use agent_core::runtime::{Parts, Preferences, Runtime};
+use agent_core::runtime::{Parts, Preferences, REST_AFTER, Runtime};
 use agent_core::store::Store;
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use serde_json::{Value, json};
@@ -55,11 +55,13 @@ impl Agent {
             source: "acp",
             preferences: Preferences::default(),
             forbidden: Vec::new(),
+            rest_after: REST_AFTER,
         });
         let settings = Settings {
             name: "talaria".into(),
             version: "0".into(),
             provider: None,
+            longest_silence: Duration::ZERO,
             setup_args: Vec::new(),
             command: Vec::new(),
             setup,

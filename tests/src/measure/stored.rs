@@ -73,6 +73,8 @@ fn record(id: &SessionId, cwd: &Path) -> SessionRecord {
         },
         mode: Mode::Default,
         system: "You help.".into(),
+        begun: None,
+        told: None,
         created_ms: 1,
         updated_ms: 1,
         messages: 0,

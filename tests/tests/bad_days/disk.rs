@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, OpenFlags};
 use serde_json::json;
 use talaria_tests::client::{Client, Home, run};
-use talaria_tests::start::{initialized, load, skip, through_shell, times_told, wait_until, with_mounts};
+use talaria_tests::start::{asked, initialized, load, skip, through_shell, times_told, wait_until, with_mounts};
 
 /// Works in a session that can't be stored: two turns, the reason told in the first of them only, and a list that
 /// shows the session or says why not. A new process doesn't know the session.
@@ -132,6 +132,48 @@ fn check_spoiled(spoil: impl Fn(&Path), says: &[&str]) {
     }
     assert!(client.close().success());
     assert!(fs::read(&path).unwrap() == before, "the file was changed");
+}
+
+#[test]
+fn a_store_of_an_older_version_goes_on_with_its_sessions() {
+    let home = Home::new();
+    fs::create_dir_all(home.state()).unwrap();
+    let old = Connection::open(home.state().join("state.db")).unwrap();
+    old.execute_batch(include_str!("../../../agent_core/src/store/schema_1.sql"))
+        .unwrap();
+    let cwd = home.workspace();
+    old.execute(
+        "INSERT INTO sessions (id, source, cwd, real_cwd, extra_roots, model, origin, mode, system, created_ms, \
+         updated_ms, messages, last_seq, last_turn, activity) VALUES ('old', 'acp', ?1, ?1, '[]', 'offline/offline', \
+         '{\"api\":\"offline\",\"base_url\":\"\",\"model\":\"offline\"}', 'default', 'You help.', 1, 1, 1, 2, 1, 2)",
+        [cwd.to_str().unwrap()],
+    )
+    .unwrap();
+    let rows = [
+        r#"{"event":"user_message","id":"m","content":[{"type":"text","text":"say before."}]}"#,
+        r#"{"event":"turn_finished","stop":"end_turn","usage":{}}"#,
+    ];
+    for (seq, kind, body) in [(1, "user_message", rows[0]), (2, "turn_finished", rows[1])] {
+        let row = "INSERT INTO events (session_id, seq, turn, at_ms, kind, body) VALUES ('old', ?1, 1, 1, ?2, ?3)";
+        old.execute(row, (seq, kind, body)).unwrap();
+    }
+    old.execute_batch("PRAGMA application_id = 0x54414c41; PRAGMA user_version = 1;")
+        .unwrap();
+    drop(old);
+
+    let mut command = home.command(&["acp"]);
+    command.env("RUST_LOG", "trace");
+    // The client takes nothing on stdout but whole JSON-RPC messages.
+    let mut client = initialized(command);
+    let new = client.new_session(&cwd);
+    assert_eq!(client.prompt(&new, "say new."), "end_turn");
+    let from = load(&mut client, "old", &cwd).unwrap();
+    assert_eq!(asked(&client, from), ["say before."]);
+    assert_eq!(client.prompt("old", "say after."), "end_turn");
+    assert!(client.close().success());
+    let mut client = Client::initialized(&home, json!({}));
+    let from = load(&mut client, "old", &cwd).unwrap();
+    assert_eq!(asked(&client, from), ["say before.", "say after."]);
 }
 
 #[test]

@@ -149,6 +149,40 @@ fn what_has_changed_is_told_in_the_next_message_once() {
 }
 
 #[test]
+fn what_has_changed_while_nobody_ran_is_told_once() {
+    let replies = (0..5).map(|number| Reply::text(&format!("Answer {number}."))).collect();
+    let mut stage = Stage::new(replies);
+    fs::write(stage.home.workspace().join("AGENTS.md"), "Be brief.\n").unwrap();
+    assert_eq!(stage.prompt("one"), "end_turn");
+    let params = json!({"sessionId": stage.session, "modeId": "plan"});
+    stage.client.request("session/set_mode", params).unwrap();
+    let mut stage = stage.reload();
+    fs::write(stage.home.workspace().join("AGENTS.md"), "Be polite.\n").unwrap();
+    assert_eq!(stage.prompt("two"), "end_turn");
+    let asked = stage.last_request();
+    let told = last_of(&asked, "user");
+    assert!(
+        told.contains("mode is now Plan") && told.contains("Be polite."),
+        "{told}"
+    );
+    let mut stage = stage.reload();
+    assert_eq!(stage.prompt("three"), "end_turn");
+    assert_eq!(last_of(&stage.last_request(), "user"), "three");
+    // What has left the history is told again.
+    assert_eq!(stage.prompt("/clear"), "end_turn");
+    let mut stage = stage.reload();
+    assert_eq!(stage.prompt("four"), "end_turn");
+    let asked = stage.last_request();
+    let told = last_of(&asked, "user");
+    assert!(
+        told.contains("mode is now Plan") && told.contains("Be polite."),
+        "{told}"
+    );
+    assert_eq!(stage.prompt("five"), "end_turn");
+    assert_eq!(last_of(&stage.last_request(), "user"), "five");
+}
+
+#[test]
 fn a_mode_set_before_the_first_prompt_of_a_process_holds_too() {
     let write = Reply::calls(&[("w", "write_file", json!({"path": "b.txt", "content": "x"}))]);
     let replies = vec![

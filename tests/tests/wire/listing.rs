@@ -31,6 +31,8 @@ fn store_session(store: &Store, cwd: &Path) -> String {
         },
         mode: Mode::Default,
         system: String::new(),
+        begun: None,
+        told: None,
         created_ms: 1_000,
         updated_ms: 1_000,
         messages: 0,

@@ -73,6 +73,9 @@ impl Connection {
             return tracing::warn!(%session, ?turn, "a turn has ended that no prompt waits for");
         };
         self.withdraw(session, turn);
+        if !self.inbound.prompted().contains(session) {
+            self.silence.end(session);
+        }
         match end {
             Ok(stop) => self.respond(&id, PromptResponse::new(stop)),
             Err(error) => self.refuse(&id, &error),
@@ -113,7 +116,7 @@ impl Connection {
     fn option_changed(&mut self, change: &SessionChange, view: &SessionView) {
         match change {
             SessionChange::Mode(mode) => self.update(&view.id, view::mode_changed(*mode)),
-            SessionChange::Model(_) | SessionChange::Title(_) | SessionChange::Cwd(_) => {}
+            SessionChange::Model(_) | SessionChange::Title(_) | SessionChange::Cwd(_) | SessionChange::Told(_) => {}
         }
         self.update(&view.id, view::options_changed(view));
     }

@@ -102,7 +102,7 @@ pub fn replay(envelope: Envelope) -> Vec<Effect> {
             change: SessionChange::Title(title),
         } => update(titled(title)),
         Event::SessionChanged {
-            change: SessionChange::Mode(_) | SessionChange::Model(_) | SessionChange::Cwd(_),
+            change: SessionChange::Mode(_) | SessionChange::Model(_) | SessionChange::Cwd(_) | SessionChange::Told(_),
         }
         | Event::ToolProgress { .. }
         | Event::ApprovalRequested { .. }
@@ -215,7 +215,7 @@ fn changed(change: SessionChange) -> Vec<Effect> {
     match change {
         SessionChange::Title(title) => update(titled(title)),
         // Options are shown by what the core says of the whole session; the folder has no update.
-        SessionChange::Mode(_) | SessionChange::Model(_) | SessionChange::Cwd(_) => Vec::new(),
+        SessionChange::Mode(_) | SessionChange::Model(_) | SessionChange::Cwd(_) | SessionChange::Told(_) => Vec::new(),
     }
 }
 

@@ -1,0 +1,57 @@
+//! How long each session with a running prompt has been silent towards the client. Some clients take a long silence
+//! for an end; an update that changes nothing tells them otherwise.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use agent_core::id::SessionId;
+
+/// The silences.
+pub(crate) struct Silence {
+    /// The longest; zero for any.
+    longest: Duration,
+    /// When each session was heard of last. An entry for each that has a prompt.
+    heard: HashMap<SessionId, Instant>,
+}
+
+impl Silence {
+    /// No session has a prompt. With a `longest` of zero none is ever too long.
+    pub(crate) fn new(longest: Duration) -> Self {
+        Self {
+            longest,
+            heard: HashMap::new(),
+        }
+    }
+
+    /// A prompt has come.
+    pub(crate) fn begin(&mut self, session: &SessionId) {
+        if !self.longest.is_zero() {
+            self.heard.insert(session.clone(), Instant::now());
+        }
+    }
+
+    /// Something was sent of the session.
+    pub(crate) fn heard(&mut self, session: &SessionId) {
+        if let Some(heard) = self.heard.get_mut(session) {
+            *heard = Instant::now();
+        }
+    }
+
+    /// The session's last prompt has ended.
+    pub(crate) fn end(&mut self, session: &SessionId) {
+        self.heard.remove(session);
+    }
+
+    /// When the next silence has become too long.
+    pub(crate) fn too_long_at(&self) -> Option<Instant> {
+        let first = self.heard.values().min()?;
+        Some(*first + self.longest)
+    }
+
+    /// The sessions that have been silent for too long.
+    pub(crate) fn too_long(&self) -> Vec<SessionId> {
+        let is_silent = |heard: &Instant| heard.elapsed() >= self.longest;
+        let silent = self.heard.iter().filter(|(_, heard)| is_silent(heard));
+        silent.map(|(session, _)| session.clone()).collect()
+    }
+}
