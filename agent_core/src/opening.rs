@@ -395,8 +395,8 @@ pub(crate) fn news(session: &Session, settings: &Settings) -> Option<News> {
 fn unsaved(reason: String) -> Event {
     Event::Notice {
         severity: Severity::Warning,
-        title: "nothing is saved".into(),
-        detail: Some(reason),
+        title: reason,
+        detail: None,
     }
 }
 

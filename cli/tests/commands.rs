@@ -253,7 +253,43 @@ fn without_a_place_for_files_it_works_and_says_so() {
     let output = home.agent(&["run", "say hi", "--quiet"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert!(stdout(&output).ends_with("hi\n"), "{}", stdout(&output));
-    assert!(stderr(&output).contains("talaria"), "{}", stderr(&output));
+    let told = |output: &Output| {
+        (stdout(output) + &stderr(output))
+            .matches("can't use the folder")
+            .count()
+    };
+    assert_eq!(told(&output), 1, "{}", stderr(&output));
+    let output = home.agent(&["run", "say hi"]);
+    assert_eq!(told(&output), 1, "{}", stderr(&output));
+    assert_eq!(
+        stderr(&output).to_lowercase().matches("nothing is saved").count(),
+        1,
+        "{}",
+        stderr(&output)
+    );
+    assert_eq!(told(&home.agent(&["run", "say hi", "--json"])), 1);
+    assert_eq!(told(&home.agent(&["run", "say hi", "--continue"])), 1);
+}
+
+#[test]
+fn a_relative_home_is_refused() {
+    let home = Home::new();
+    for args in [["run", "say hi"], ["acp", "--check"]] {
+        let child = home
+            .command(env!("CARGO_BIN_EXE_agent"))
+            .args(args)
+            .env("TALARIA_HOME", "state")
+            .spawn()
+            .unwrap();
+        let output = end(child);
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        assert!(
+            stderr(&output).contains("TALARIA_HOME is `state`"),
+            "{}",
+            stderr(&output)
+        );
+    }
+    assert!(!home.work().join("state").exists());
 }
 
 #[test]
