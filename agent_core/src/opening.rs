@@ -259,8 +259,8 @@ fn real_folder(field: &'static str, folder: &Path) -> Result<PathBuf, CallError>
 fn unsaved(reason: String) -> Event {
     Event::Notice {
         severity: Severity::Warning,
-        title: "nothing is saved".into(),
-        detail: Some(reason),
+        title: reason,
+        detail: None,
     }
 }
 

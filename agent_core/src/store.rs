@@ -188,19 +188,21 @@ impl Store {
         Ok(Some(record))
     }
 
-    /// The sessions whose ids begin with `prefix`, at most ten.
+    /// The sessions whose ids begin or end with `part`, the newest first, at most ten. The beginning of an id is the
+    /// time it was made at, so that sessions of one day have it in common; its end is random.
     ///
     /// # Errors
     /// When the database can't be read.
-    pub fn find(&self, prefix: &str) -> Result<Vec<SessionId>, StoreError> {
+    pub fn find(&self, part: &str) -> Result<Vec<SessionId>, StoreError> {
         let waiting = self.database().waiting_sessions();
         let mut found = self
             .database()
-            .read(format!("the sessions that begin with `{prefix}`"), |connection| {
-                reader::find(connection, prefix)
+            .read(format!("the sessions named `{part}`"), |connection| {
+                reader::find(connection, part)
             })?;
-        found.extend(waiting.into_iter().filter(|id| id.as_str().starts_with(prefix)));
-        found.sort();
+        let is_named = |id: &SessionId| id.as_str().starts_with(part) || id.as_str().ends_with(part);
+        found.extend(waiting.into_iter().filter(is_named));
+        found.sort_by(|a, b| b.cmp(a));
         found.dedup();
         found.truncate(reader::FOUND);
         Ok(found)

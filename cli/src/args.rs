@@ -47,7 +47,7 @@ pub(crate) enum Command {
   agent acp --check
   agent acp --model ollama/qwen3 --mode accept_edits")]
 pub(crate) struct AcpArgs {
-    /// Check configuration, key, model and store, and say each in a line; serve nothing
+    /// Check configuration, key, model and store, and say each in a line; asks the model one word, serves nothing
     #[arg(long)]
     pub(crate) check: bool,
     /// The same as `agent setup`
@@ -78,8 +78,9 @@ pub(crate) struct PreferArgs {
   git diff | agent run - --quiet
   agent run \"and now the docs\" --continue
 
-Exit codes: 0 done, 1 failed, 2 usage, 3 timed out, 4 no such session, 5 a permission was refused and
-nothing else could be done, 130 interrupted.")]
+Exit codes: 0 the model ended the turn by its own word, whatever became of its calls; 1 failed; 2 usage;
+3 the model service timed out; 4 no such session; 5 the last call was not allowed and the model tried
+nothing more; 130 interrupted. The JSON lines are described in docs/run.md.")]
 pub(crate) struct RunArgs {
     /// What to do; `-` reads it from stdin
     pub(crate) prompt: String,
@@ -100,7 +101,7 @@ pub(crate) struct RunArgs {
     /// Go on with the newest session of this folder
     #[arg(long, conflicts_with = "session")]
     pub(crate) r#continue: bool,
-    /// Go on with this session; the beginning of its id is enough
+    /// Go on with this session; the beginning or the end of its id is enough
     #[arg(long, value_name = "ID")]
     pub(crate) session: Option<String>,
 }
@@ -130,7 +131,7 @@ pub(crate) struct SetupArgs {
     /// The model of new sessions, by the service's name for it
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
-    /// Save without asking the service whether it answers
+    /// Save without asking the model whether it answers
     #[arg(long)]
     pub(crate) no_check: bool,
 }
@@ -160,7 +161,7 @@ impl From<ApiArg> for agent_core::config::Api {
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Example:
   agent sessions list
-  agent sessions show 0199c3")]
+  agent sessions show 3f9a02c7")]
 pub(crate) enum SessionsCommand {
     /// List the stored sessions, newest activity first
     #[command(after_help = "Example:
@@ -172,10 +173,10 @@ pub(crate) enum SessionsCommand {
     },
     /// Show one session
     #[command(after_help = "Example:
-  agent sessions show 0199c3
-  agent sessions show 0199c3 --json")]
+  agent sessions show 3f9a02c7
+  agent sessions show 3f9a02c7 --json")]
     Show {
-        /// Its id; the beginning is enough
+        /// Its id; the beginning or the end is enough, as `agent sessions list` shows it
         id: String,
         /// Print one JSON document: the session and its events
         #[arg(long)]

@@ -1,4 +1,4 @@
-//! `agent acp --check`: what a session would need, each in a line, without serving anything or asking the network.
+//! `agent acp --check`: what a session would need, each in a line. It serves nothing, and asks the model one word.
 
 use std::io::Write;
 
@@ -10,6 +10,7 @@ use crate::args::PreferArgs;
 use crate::credentials::Environment;
 use crate::exit::{Exit, Fail};
 use crate::paths::{NoHome, Paths};
+use crate::probe::{self, probe};
 use crate::service::{self, Backend, KeyRule};
 use crate::setup_port::UserSetup;
 use crate::{terminal, wiring};
@@ -23,8 +24,13 @@ pub(crate) fn check(prefer: PreferArgs, paths: Result<&Paths, NoHome>) -> Result
     let mut lines = vec![("configuration", configuration(&setup, paths))];
     if let Ok(config) = setup.config() {
         let model = prefer.model.unwrap_or_else(|| config.model.clone());
-        lines.push(("credentials", credentials(&setup, &config, &model)));
-        lines.push(("model", usable(&setup, &config, &model)));
+        let credentials = credentials(&setup, &config, &model);
+        let may_ask = credentials.is_ok();
+        lines.push(("credentials", credentials));
+        // Without them the model's line could only tell the same fault again.
+        if may_ask {
+            lines.push(("model", answers(&setup, &config, &model)));
+        }
     }
     lines.push(("store", store(paths)));
 
@@ -69,10 +75,17 @@ fn credentials(setup: &UserSetup, config: &Config, model: &ModelRef) -> Checked 
     Ok(lines.collect::<Vec<_>>().join("; "))
 }
 
-fn usable(setup: &UserSetup, config: &Config, model: &ModelRef) -> Checked {
-    match setup.provider(config, model) {
-        Ok(_) => Ok(model.to_string()),
-        Err(error) => Err(error.to_string()),
+/// Whether the model answers. The built-in ones are not asked: nothing of them can be wrong but their name.
+fn answers(setup: &UserSetup, config: &Config, model: &ModelRef) -> Checked {
+    let backend = service::resolve(&model.provider, config).map_err(|error| error.to_string())?;
+    let provider = setup.provider(config, model).map_err(|error| error.to_string())?;
+    match backend {
+        Backend::Offline => Ok(format!("{model} is built in, and no language model")),
+        Backend::Script(path) => Ok(format!("{model} plays {}", path.display())),
+        Backend::OpenAiChat(_) => match probe(provider.as_ref(), probe::PATIENCE) {
+            Ok(answered) => Ok(format!("{model}: {answered}")),
+            Err(failure) => Err(format!("{model}: {}", failure.message)),
+        },
     }
 }
 

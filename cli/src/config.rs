@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use agent_core::config::Config;
 
 use crate::nearest::nearest;
-use crate::service;
+use crate::{service, wiring};
 
 /// The configuration can't be used.
 #[derive(Debug, thiserror::Error)]
@@ -110,10 +110,29 @@ fn make_sense(config: &Config) -> Result<(), String> {
     if config.terminal.timeout_s == 0 {
         return Err("terminal.timeout_s is 0, so that no command could run; the default is 180".into());
     }
+    for name in &config.agent.disabled_tools {
+        known_tool(name)?;
+    }
+    for rule in &config.approvals.deny {
+        if let Some(fault) = wiring::deny_rule_fault(rule) {
+            return Err(format!("approvals.deny: the rule `{rule}` {fault}"));
+        }
+    }
     for name in config.providers.keys() {
         service::resolve(name, config).map_err(|error| error.to_string())?;
     }
     Ok(())
+}
+
+fn known_tool(name: &str) -> Result<(), String> {
+    if wiring::TOOLS.contains(&name) {
+        return Ok(());
+    }
+    let hint = match nearest(name, wiring::TOOLS) {
+        Some(near) => format!(": did you mean `{near}`?"),
+        None => format!("; there are {}", wiring::TOOLS.join(", ")),
+    };
+    Err(format!("agent.disabled_tools: there is no tool `{name}`{hint}"))
 }
 
 #[cfg(test)]
@@ -169,6 +188,18 @@ mod tests {
         );
         check("[agent]\nmax_steps = 0", "/c.toml: agent.max_steps is 0");
         check("[agent]\nmax_steps = -1", "/c.toml:2: `agent.max_steps`: ");
+        check(
+            "[agent]\ndisabled_tools = [\"todo\", \"terminl\"]",
+            "agent.disabled_tools: there is no tool `terminl`: did you mean `terminal`?",
+        );
+        check(
+            "[agent]\ndisabled_tools = [\"shell\"]",
+            "there is no tool `shell`; there are read_file, ",
+        );
+        check(
+            "[approvals]\ndeny = [\"rm *\", \"/usr/bin/sudo\"]",
+            "approvals.deny: the rule `/usr/bin/sudo` does not begin with a program's name alone",
+        );
         check("[terminal]\ntimeout_s = 0", "terminal.timeout_s is 0");
         check(
             "[providers.mine]\napi = \"openai-chat\"",

@@ -85,3 +85,21 @@ impl<E: Into<anyhow::Error>> From<E> for Fail {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_document_has_a_row_for_every_code_and_for_no_other() {
+        use Exit::{Done, Failed, Interrupted, NoSession, Refused, TimedOut, Usage};
+        let document = include_str!("../../docs/run.md");
+        let (_, from) = document
+            .split_once("| code | means |\n")
+            .expect("the document has the table");
+        let rows = from.lines().skip(1).take_while(|line| line.starts_with('|'));
+        let found: Vec<String> = rows.filter_map(|row| Some(row.split(' ').nth(1)?.to_owned())).collect();
+        let all = [Done, Failed, Usage, TimedOut, NoSession, Refused, Interrupted];
+        assert_eq!(found, all.map(|exit| exit.code().to_string()));
+    }
+}

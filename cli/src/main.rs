@@ -16,6 +16,7 @@ mod nearest;
 mod panics;
 mod paths;
 mod permissions;
+mod probe;
 mod run;
 mod service;
 mod sessions;
@@ -38,7 +39,11 @@ use paths::{NoHome, Paths};
 fn main() -> ExitCode {
     panics::install();
     let args = Args::parse();
-    let paths = Paths::find();
+    let chosen = match paths::chosen_home() {
+        Ok(chosen) => chosen,
+        Err(relative) => return tell(&Fail::usage(relative)).into(),
+    };
+    let paths = Paths::find(chosen);
     let logging = logging::start(paths.as_ref().ok().map(Paths::logs));
     let exit = run(args, paths.as_ref().map_err(|no_home| *no_home)).unwrap_or_else(|fail| tell(&fail));
     drop(logging);

@@ -19,6 +19,14 @@ pub(crate) struct Paths {
 #[error("can't tell where your files belong: neither HOME nor TALARIA_HOME is set")]
 pub(crate) struct NoHome;
 
+/// `TALARIA_HOME` names a folder that depends on where one is. In a workspace it would let that choose the
+/// configuration, so it is no matter of convenience.
+#[derive(Debug, PartialEq, thiserror::Error)]
+#[error(
+    "TALARIA_HOME is `{0}`, a relative path, so that your files would be elsewhere in each folder: give an absolute one"
+)]
+pub(crate) struct RelativeHome(String);
+
 /// A folder can't be used for private files.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FolderError {
@@ -40,20 +48,30 @@ pub(crate) enum FolderError {
     },
 }
 
+/// The folder that `TALARIA_HOME` names; an empty value names none.
+pub(crate) fn chosen_home() -> Result<Option<PathBuf>, RelativeHome> {
+    chosen(std::env::var_os("TALARIA_HOME").map(PathBuf::from))
+}
+
+fn chosen(home: Option<PathBuf>) -> Result<Option<PathBuf>, RelativeHome> {
+    match home.filter(|home| !home.as_os_str().is_empty()) {
+        Some(home) if home.is_relative() => Err(RelativeHome(home.display().to_string())),
+        home => Ok(home),
+    }
+}
+
 impl Paths {
-    /// The folders of this user.
+    /// The folders of this user: `chosen` for all, or else the usual ones.
     ///
     /// # Errors
-    /// [`NoHome`] where the system knows no home folder and `TALARIA_HOME` names none.
-    pub(crate) fn find() -> Result<Self, NoHome> {
-        let chosen = std::env::var_os("TALARIA_HOME").map(PathBuf::from);
+    /// [`NoHome`] where none is chosen and the system knows no home folder.
+    pub(crate) fn find(chosen: Option<PathBuf>) -> Result<Self, NoHome> {
         Self::from_parts(chosen, dirs::config_dir(), dirs::data_dir())
     }
 
     /// `chosen` puts everything into one folder; otherwise each kind has its place.
     fn from_parts(chosen: Option<PathBuf>, config: Option<PathBuf>, data: Option<PathBuf>) -> Result<Self, NoHome> {
-        if let Some(home) = chosen.filter(|home| !home.as_os_str().is_empty()) {
-            let home = std::path::absolute(&home).unwrap_or(home);
+        if let Some(home) = chosen {
             return Ok(Self {
                 config: home.clone(),
                 state: home,
@@ -182,7 +200,6 @@ mod tests {
             assert_eq!(found.as_ref(), Ok(expect), "{chosen:?}");
         };
         check(None, &usual);
-        check(Some(""), &usual);
         check(
             Some("/t"),
             &Paths {
@@ -191,6 +208,24 @@ mod tests {
             },
         );
         assert_eq!(Paths::from_parts(None, None, data), Err(NoHome));
+    }
+
+    #[test]
+    fn a_chosen_folder_is_the_same_from_everywhere() {
+        let check = |home: Option<&str>, expect: Result<Option<&str>, &str>| {
+            let found = chosen(home.map(PathBuf::from));
+            let expect = expect
+                .map(|home| home.map(PathBuf::from))
+                .map_err(|home| RelativeHome(home.into()));
+            assert_eq!(found, expect, "{home:?}");
+        };
+        check(None, Ok(None));
+        check(Some(""), Ok(None));
+        check(Some("/t"), Ok(Some("/t")));
+        check(Some("t"), Err("t"));
+        check(Some("./t"), Err("./t"));
+        // The shell has not expanded it.
+        check(Some("~/t"), Err("~/t"));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! `agent sessions`: looks into the store without a runtime.
 
+use std::collections::HashSet;
 use std::io::Write;
 
 use agent_core::event::Envelope;
@@ -18,8 +19,12 @@ use crate::wiring::{self, ListError, Store};
 
 /// Sessions or events that are read at once.
 const PAGE: usize = 500;
-/// The beginning of an id that is shown in the list: its time and 12 random bits.
-const SHORT_ID: usize = 16;
+/// The least of an id's end that is shown for the whole. The beginning would not do: it is the time, which sessions of
+/// one day have in common.
+const SHORT_ID: usize = 8;
+
+/// What stands for a title that there is not.
+const NO_TITLE: &str = "(no title)";
 
 /// Does what the command says.
 pub(crate) fn sessions(command: SessionsCommand, paths: Result<&Paths, NoHome>) -> Result<Exit, Fail> {
@@ -34,19 +39,58 @@ pub(crate) fn sessions(command: SessionsCommand, paths: Result<&Paths, NoHome>) 
     done.map(|()| Exit::Done)
 }
 
-/// The session whose id begins so.
-pub(crate) fn find(store: &Store, prefix: &str) -> Result<SessionId, Fail> {
-    let mut found = store.find(prefix)?;
-    match (found.pop(), found.len()) {
-        (Some(session), 0) => Ok(session),
-        (None, _) => Err(Fail::new(
+/// The session whose id begins or ends so.
+pub(crate) fn find(store: &Store, part: &str) -> Result<SessionId, Fail> {
+    let found = store.find(part)?;
+    match found.as_slice() {
+        [] => Err(Fail::new(
             Exit::NoSession,
-            format!("there is no session `{prefix}`: `agent sessions list` shows them"),
+            format!("there is no session `{part}`: `agent sessions list` shows them"),
         )),
-        (Some(_), others) => Err(Fail::new(
-            Exit::NoSession,
-            format!("`{prefix}` begins the ids of {} sessions: write more of it", others + 1),
-        )),
+        [session] => Ok(session.clone()),
+        several => Err(Fail::new(Exit::NoSession, ambiguous(store, part, several)?)),
+    }
+}
+
+/// Says which sessions a part of an id could mean, a line each.
+fn ambiguous(store: &Store, part: &str, ids: &[SessionId]) -> Result<String, ListError> {
+    let now = jiff::Timestamp::now().as_millisecond();
+    let length = short_length(ids.iter().map(SessionId::as_str));
+    let mut message = format!("`{part}` could be any of these sessions; write the id of one:");
+    for id in ids {
+        // A session that was deleted just now is none any more.
+        if let Some(session) = store.session(id)? {
+            let title = visible::line(session.title.as_deref().unwrap_or(NO_TITLE));
+            let (id, age) = (short(id.as_str(), length), age(now - session.updated_ms));
+            message.push_str(&format!("\n  {id}  {age:>12}  {title}"));
+        }
+    }
+    Ok(message)
+}
+
+/// How much of the ids' ends tells them apart.
+fn short_length<'a>(ids: impl Iterator<Item = &'a str>) -> usize {
+    let ids: Vec<&str> = ids.collect();
+    let longest = ids.iter().map(|id| id.len()).max().unwrap_or_default();
+    let are_distinct = |length: &usize| {
+        let ends: HashSet<&str> = ids.iter().map(|id| short(id, *length)).collect();
+        ends.len() == ids.len()
+    };
+    (SHORT_ID..longest).find(are_distinct).unwrap_or(longest.max(SHORT_ID))
+}
+
+/// The end of an id. Our own are hexadecimal; one that is not stays whole.
+fn short(id: &str, length: usize) -> &str {
+    id.get(id.len().saturating_sub(length)..).unwrap_or(id)
+}
+
+/// How long ago something was, as people say it.
+fn age(ms: i64) -> String {
+    match ms / 60_000 {
+        ..1 => "just now".to_owned(),
+        minutes @ 1..60 => format!("{minutes} min ago"),
+        minutes @ 60..2880 => format!("{} h ago", minutes / 60),
+        minutes => format!("{} days ago", minutes / 1440),
     }
 }
 
@@ -117,14 +161,15 @@ fn list_table(store: &Store) -> Result<(), Fail> {
 }
 
 fn write_table(out: &mut dyn Write, sessions: &[SessionSummary]) -> std::io::Result<()> {
-    writeln!(out, "{:SHORT_ID$}  {:16}  {:>8}  TITLE", "ID", "UPDATED", "MESSAGES")?;
+    let length = short_length(sessions.iter().map(|session| session.id.as_str()));
+    writeln!(out, "{:length$}  {:16}  {:>8}  TITLE", "ID", "UPDATED", "MESSAGES")?;
     for session in sessions {
-        let id: String = session.id.as_str().chars().take(SHORT_ID).collect();
+        let id = short(session.id.as_str(), length);
         // Also in a pipe: a row is one line. Programs take `--json`.
-        let title = visible::line(session.title.as_deref().unwrap_or("(no title)"));
+        let title = visible::line(session.title.as_deref().unwrap_or(NO_TITLE));
         let cwd = visible::line(&session.cwd.to_string_lossy());
         let (updated, messages) = (moment(session.updated_ms), session.messages);
-        writeln!(out, "{id:SHORT_ID$}  {updated:16}  {messages:>8}  {title}  ({cwd})")?;
+        writeln!(out, "{id:length$}  {updated:16}  {messages:>8}  {title}  ({cwd})")?;
     }
     Ok(())
 }
@@ -150,7 +195,7 @@ fn show_json(store: &Store, prefix: &str) -> Result<(), Fail> {
 
 fn show_transcript(store: &Store, prefix: &str) -> Result<(), Fail> {
     let (session, events) = one(store, prefix)?;
-    let title = session.title.as_deref().unwrap_or("(no title)");
+    let title = session.title.as_deref().unwrap_or(NO_TITLE);
     writeln!(
         terminal::stdout(),
         "{title}\n{}  {}\n",
@@ -239,9 +284,30 @@ mod tests {
         write_table(&mut out, &[session()]).unwrap();
         let text = String::from_utf8(out).unwrap();
         assert_eq!(text.lines().count(), 2, "{text}");
-        assert!(
-            text.contains("0199c3aabbcc7ddd  ") && !text.contains('\u{1b}'),
-            "{text}"
-        );
+        assert!(text.contains("\n7dddeeff  ") && !text.contains('\u{1b}'), "{text}");
+    }
+
+    #[test]
+    fn ids_are_shown_by_as_much_of_their_ends_as_tells_them_apart() {
+        let check = |ids: &[&str], expect: usize| {
+            assert_eq!(short_length(ids.iter().copied()), expect, "{ids:?}");
+        };
+        check(&[], 8);
+        check(&["0199c3aabbcc7dddeeff"], 8);
+        check(&["0199c3aabbcc7dddeeff", "0199c3aabbcc8dddeeff"], 8);
+        check(&["0199c3aabbcc7dddeeff", "0199c3aabbcd7dddeeff"], 9);
+        check(&["abc", "7dddeeff", "1abc"], 8);
+    }
+
+    #[test]
+    fn an_age_is_told_as_people_say_it() {
+        let minute = 60_000;
+        let check = |ms: i64, expect: &str| assert_eq!(age(ms), expect, "{ms}");
+        check(-5, "just now");
+        check(minute - 1, "just now");
+        check(minute * 59, "59 min ago");
+        check(minute * 60, "1 h ago");
+        check(minute * 60 * 47, "47 h ago");
+        check(minute * 60 * 48, "2 days ago");
     }
 }

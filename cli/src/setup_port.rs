@@ -140,7 +140,7 @@ fn is_usable(credentials: &Credentials, config: &Config, model: &ModelRef) -> bo
 }
 
 /// What is known of a model: what the user says of it, or what holds for its service.
-fn info(config: &Config, model: &ModelRef, remote: &Remote) -> ModelInfo {
+pub(crate) fn info(config: &Config, model: &ModelRef, remote: &Remote) -> ModelInfo {
     let said: Option<&ModelConfig> = config
         .providers
         .get(&model.provider)

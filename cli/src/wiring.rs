@@ -16,8 +16,9 @@ use crossbeam_channel::Receiver;
 use parking_lot::Mutex;
 use providers::OpenAiChat;
 pub(crate) use providers::Service;
-use tokio::runtime::Handle;
+pub(crate) use tokio::runtime::Handle;
 use toolsets::LocalWorkspaces;
+pub(crate) use toolsets::{TOOLS, deny_rule_fault};
 
 use crate::paths::{self, NoHome, Paths};
 use crate::setup_port::UserSetup;

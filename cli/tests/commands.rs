@@ -104,7 +104,7 @@ fn the_exit_code_says_how_it_went() {
     check(
         &["run", "replace \"hello\" with \"x\" in a.txt"],
         5,
-        "no terminal to ask at",
+        "Edit a.txt: not done, as nobody can be asked (stderr is no terminal); --mode accept_edits",
     );
     check(&["permissions", "list"], 0, "no standing permissions");
     check(&["permissions", "list", "--json"], 0, "[]");
@@ -179,6 +179,36 @@ fn a_session_goes_on_and_is_found_by_the_beginning_of_its_id() {
 }
 
 #[test]
+fn the_id_of_the_list_names_one_session_and_an_ambiguous_one_shows_which_there_are() {
+    let home = Home::new();
+    for prompt in ["say one", "say two", "say three"] {
+        home.agent(&["run", prompt]);
+    }
+    let list = stdout(&home.agent(&["sessions", "list"]));
+    let rows: Vec<&str> = list.lines().skip(1).collect();
+    assert_eq!(rows.len(), 3, "{list}");
+    for row in &rows {
+        let id = row.split(' ').next().unwrap();
+        let show = home.agent(&["sessions", "show", id]);
+        let title = ["say one", "say two", "say three"]
+            .into_iter()
+            .find(|title| row.contains(title))
+            .unwrap();
+        assert!(stdout(&show).starts_with(title), "{id}: {}", stdout(&show));
+    }
+    // They were made within a day or so, which their ids begin with.
+    let json: Value = serde_json::from_slice(&home.agent(&["sessions", "list", "--json"]).stdout).unwrap();
+    let begin = &json[0]["id"].as_str().unwrap()[..3];
+    let output = home.agent(&["run", "say four", "--session", begin]);
+    assert_eq!(output.status.code(), Some(4));
+    for (row, title) in rows.iter().zip(["say three", "say two", "say one"]) {
+        let id = row.split(' ').next().unwrap();
+        let line = format!("\n  {id}      just now  {title}");
+        assert!(stderr(&output).contains(&line), "{}", stderr(&output));
+    }
+}
+
+#[test]
 fn files_are_private_whatever_the_umask() {
     let home = Home::new();
     let script = "umask 000; \"$0\" setup --provider openai --key-stdin --model gpt-5 --no-check && \"$0\" run 'say hi' --model offline/offline";
@@ -223,7 +253,43 @@ fn without_a_place_for_files_it_works_and_says_so() {
     let output = home.agent(&["run", "say hi", "--quiet"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert!(stdout(&output).ends_with("hi\n"), "{}", stdout(&output));
-    assert!(stderr(&output).contains("talaria"), "{}", stderr(&output));
+    let told = |output: &Output| {
+        (stdout(output) + &stderr(output))
+            .matches("can't use the folder")
+            .count()
+    };
+    assert_eq!(told(&output), 1, "{}", stderr(&output));
+    let output = home.agent(&["run", "say hi"]);
+    assert_eq!(told(&output), 1, "{}", stderr(&output));
+    assert_eq!(
+        stderr(&output).to_lowercase().matches("nothing is saved").count(),
+        1,
+        "{}",
+        stderr(&output)
+    );
+    assert_eq!(told(&home.agent(&["run", "say hi", "--json"])), 1);
+    assert_eq!(told(&home.agent(&["run", "say hi", "--continue"])), 1);
+}
+
+#[test]
+fn a_relative_home_is_refused() {
+    let home = Home::new();
+    for args in [["run", "say hi"], ["acp", "--check"]] {
+        let child = home
+            .command(env!("CARGO_BIN_EXE_agent"))
+            .args(args)
+            .env("TALARIA_HOME", "state")
+            .spawn()
+            .unwrap();
+        let output = end(child);
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        assert!(
+            stderr(&output).contains("TALARIA_HOME is `state`"),
+            "{}",
+            stderr(&output)
+        );
+    }
+    assert!(!home.work().join("state").exists());
 }
 
 #[test]

@@ -30,4 +30,5 @@ mod window;
 mod workspace;
 mod write_file;
 
-pub use workspace::LocalWorkspaces;
+pub use command::deny_rule_fault;
+pub use workspace::{LocalWorkspaces, TOOLS};

@@ -23,6 +23,17 @@ use crate::terminal::Terminal;
 use crate::todo::Todo;
 use crate::write_file::WriteFile;
 
+/// The names of all tools that a session can have.
+pub const TOOLS: [&str; 7] = [
+    "read_file",
+    "write_file",
+    "patch",
+    "search_files",
+    "terminal",
+    "process",
+    "todo",
+];
+
 /// Opens places on this machine.
 pub struct LocalWorkspaces {
     forbidden: Vec<PathBuf>,
@@ -145,9 +156,8 @@ mod tests {
                 .map(|tool| tool.spec().name.clone())
                 .collect()
         };
-        let all = names(&[]);
-        for name in ["read_file", "write_file", "patch", "search_files", "todo"] {
-            assert!(all.iter().any(|tool| tool == name), "{name} in {all:?}");
+        assert_eq!(names(&[]), TOOLS);
+        for name in TOOLS {
             assert!(!names(&[name]).iter().any(|tool| tool == name));
         }
     }

@@ -61,9 +61,7 @@ impl Settings {
     /// that of `provider`, or of the one that was configured at the start.
     pub(crate) fn auth_methods(&self, client: &Client, provider: Option<&str>) -> Vec<AuthMethod> {
         let provider = provider.unwrap_or(self.key_method());
-        let key = AuthMethodAgent::new(provider.to_owned(), format!("Key of {provider}"))
-            .description("Uses the key in the environment or in Talaria's `.env`; `agent setup` writes it".to_owned());
-        let mut methods = vec![AuthMethod::Agent(key)];
+        let mut methods = vec![AuthMethod::Agent(as_set_up(provider))];
         if client.terminal_auth != TerminalAuth::None {
             methods.push(AuthMethod::Terminal(self.setup_method(client.terminal_auth)));
         }
@@ -136,6 +134,24 @@ impl Settings {
     }
 }
 
+/// The way that needs no terminal: with what is there already.
+fn as_set_up(provider: &str) -> AuthMethodAgent {
+    let (name, description) = if provider == ModelRef::offline().provider {
+        let name = "Built-in offline model".to_owned();
+        (
+            name,
+            "Needs no key, and is no language model; `agent setup` chooses one",
+        )
+    } else {
+        let name = format!("Use {provider} as it is set up");
+        (
+            name,
+            "Takes the key, if one is needed, from the environment or from Talaria's `.env`; `agent setup` writes it",
+        )
+    };
+    AuthMethodAgent::new(provider.to_owned(), name).description(description.to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
@@ -204,6 +220,22 @@ mod tests {
         assert_eq!(methods(TerminalAuth::Meta)[1]["_meta"]["terminal-auth"], launch);
         let refused = settings().auth_methods(&client(TerminalAuth::None), Some("later"));
         assert_eq!(serde_json::to_value(refused).unwrap()[0]["id"], "later");
+    }
+
+    #[test]
+    fn a_method_speaks_of_a_key_only_where_there_may_be_one() {
+        let check = |provider: &str, name: &str, key: &str| {
+            let methods = settings().auth_methods(&client(TerminalAuth::None), Some(provider));
+            let method = serde_json::to_value(&methods[0]).unwrap();
+            assert_eq!((&method["id"], &method["name"]), (&json!(provider), &json!(name)));
+            assert!(method["description"].as_str().unwrap().starts_with(key), "{method}");
+        };
+        check("offline", "Built-in offline model", "Needs no key");
+        check(
+            "openai",
+            "Use openai as it is set up",
+            "Takes the key, if one is needed",
+        );
     }
 
     #[test]

@@ -150,11 +150,13 @@ pub(super) fn hidden_by(envelope: &Envelope) -> Option<RangeInclusive<u64>> {
     None
 }
 
-/// The stored sessions whose ids begin so, at most [`FOUND`].
-pub(super) fn find(connection: &Connection, prefix: &str) -> rusqlite::Result<Vec<SessionId>> {
-    let mut statement =
-        connection.prepare("SELECT id FROM sessions WHERE substr(id, 1, length(?1)) = ?1 ORDER BY id LIMIT ?2")?;
-    let rows = statement.query_map(params![prefix, FOUND as i64], |row| {
+/// The stored sessions whose ids begin or end so, the newest ids first, at most [`FOUND`].
+pub(super) fn find(connection: &Connection, part: &str) -> rusqlite::Result<Vec<SessionId>> {
+    let mut statement = connection.prepare(
+        "SELECT id FROM sessions WHERE substr(id, 1, length(?1)) = ?1 OR substr(id, -length(?1)) = ?1 \
+         ORDER BY id DESC LIMIT ?2",
+    )?;
+    let rows = statement.query_map(params![part, FOUND as i64], |row| {
         Ok(SessionId::from(row.get_ref(0)?.as_str()?))
     })?;
     rows.collect()

@@ -213,22 +213,26 @@ fn moves_of_the_history_hide_ranges() {
 }
 
 #[test]
-fn sessions_are_found_by_prefix_with_wildcards_taken_literally() {
+fn sessions_are_found_by_both_ends_of_their_ids_with_wildcards_taken_literally() {
     let store = Store::memory();
     for id in ["ab1", "ab2", "a_b", "a%"] {
         let session = create(&store, id);
         say(&store, &session, 1, "hello");
     }
-    let find = |prefix: &str| -> Vec<String> { store.find(prefix).unwrap().iter().map(SessionId::to_string).collect() };
-    for (prefix, expect) in [
-        ("ab", vec!["ab1", "ab2"]),
+    let find = |part: &str| -> Vec<String> { store.find(part).unwrap().iter().map(SessionId::to_string).collect() };
+    for (part, expect) in [
+        ("ab", vec!["ab2", "ab1"]),
         ("ab1", vec!["ab1"]),
         ("a%", vec!["a%"]),
         ("a_", vec!["a_b"]),
         ("x", vec![]),
         ("ab12", vec![]),
+        ("b2", vec!["ab2"]),
+        ("b", vec!["a_b"]),
+        ("%", vec!["a%"]),
+        ("_", vec![]),
     ] {
-        assert_eq!(find(prefix), expect, "{prefix}");
+        assert_eq!(find(part), expect, "{part}");
     }
 }
 

@@ -30,8 +30,8 @@ pub(super) struct Asker<W> {
 enum Terminal {
     /// Not looked for yet.
     Unknown,
-    /// There is nobody to ask.
-    None,
+    /// There is nobody to ask, and why.
+    None(&'static str),
     /// The lines that are typed, and the terminal itself, to drop what was typed before a question.
     Open {
         lines: Receiver<String>,
@@ -55,7 +55,7 @@ impl<W: Write> Asker<W> {
     pub(super) fn lines(&self) -> Receiver<String> {
         match &self.terminal {
             Terminal::Open { lines, .. } if !self.open.is_empty() => lines.clone(),
-            Terminal::Open { .. } | Terminal::Unknown | Terminal::None => never(),
+            Terminal::Open { .. } | Terminal::Unknown | Terminal::None(_) => never(),
         }
     }
 
@@ -70,11 +70,8 @@ impl<W: Write> Asker<W> {
         if matches!(self.terminal, Terminal::Unknown) {
             self.terminal = look_for_terminal();
         }
-        if matches!(self.terminal, Terminal::None) {
-            writeln!(
-                self.side,
-                "not run, as there is no terminal to ask at; --mode decides what is asked"
-            )?;
+        if let Terminal::None(why) = self.terminal {
+            writeln!(self.side, "{}", unasked(approval, why))?;
             return Ok(Some((approval.id.clone(), UserAnswer::Nobody)));
         }
         self.open.push_back(approval.clone());
@@ -96,7 +93,7 @@ impl<W: Write> Asker<W> {
 
     /// The terminal is gone: what is open is denied, and so is what follows.
     pub(super) fn give_up(&mut self) -> Vec<(ApprovalId, UserAnswer)> {
-        self.terminal = Terminal::None;
+        self.terminal = Terminal::None("the terminal is gone");
         let unanswered = |approval: Approval| (approval.id, UserAnswer::Nobody);
         self.open.drain(..).map(unanswered).collect()
     }
@@ -126,6 +123,28 @@ impl<W: Write> Asker<W> {
         write_question(&mut self.side, approval, self.diffs_shown)?;
         self.side.flush()
     }
+}
+
+/// What becomes of a call that nobody could be asked about, and how to have it done all the same.
+fn unasked(approval: &Approval, why: &str) -> String {
+    let call = approval.shown.as_ref().map(|shown| visible::line(&shown.call.title));
+    let call = call.unwrap_or_else(|| "a call".to_owned());
+    let plan = approval.shown.as_ref().map(|shown| &shown.plan);
+    let way = match plan {
+        Some(Plan::Change { .. }) if approval.reason.is_empty() => {
+            "--mode accept_edits edits in the workspace without asking".to_owned()
+        }
+        Some(Plan::Command(_)) if approval.reason.is_empty() => {
+            "--mode dont_ask runs every command without asking".to_owned()
+        }
+        Some(Plan::Input { .. }) => "--mode dont_ask writes to it without asking".to_owned(),
+        // No mode lets these pass.
+        Some(Plan::Change { .. } | Plan::Command(_) | Plan::Read { .. } | Plan::Inward) | None => format!(
+            "{}, which is asked in every mode: run this at a terminal",
+            visible::line(&approval.reason)
+        ),
+    };
+    format!("{call}: not done, as nobody can be asked ({why}); {way}")
 }
 
 /// What a line means: only an explicit yes is one.
@@ -198,19 +217,19 @@ fn write_text(out: &mut dyn Write, text: &str, title: &str) -> io::Result<()> {
 /// The terminal, if a person sees our questions and this process may read from it.
 fn look_for_terminal() -> Terminal {
     if !io::stderr().is_terminal() {
-        return Terminal::None;
+        return Terminal::None("stderr is no terminal");
     }
     let Ok(terminal) = File::open("/dev/tty") else {
-        return Terminal::None;
+        return Terminal::None("there is no terminal");
     };
     // Reading in the background would stop the process.
     if tcgetpgrp(&terminal).ok() != Some(rustix::process::getpgrp()) {
-        return Terminal::None;
+        return Terminal::None("this runs in the background");
     }
     let typed = terminal.try_clone().ok();
     match read_lines(BufReader::new(terminal)) {
         Ok(lines) => Terminal::Open { lines, typed },
-        Err(_) => Terminal::None,
+        Err(_) => Terminal::None("the terminal can't be read"),
     }
 }
 
@@ -318,9 +337,57 @@ mod tests {
 
     #[test]
     fn without_a_terminal_a_question_is_a_denial() {
-        let mut asker = asker(Terminal::None);
+        let mut asker = asker(Terminal::None("stderr is no terminal"));
         let answer = asker.hear(&asked("1")).unwrap();
         assert_eq!(answer, Some((ApprovalId::from("1"), UserAnswer::Nobody)));
+    }
+
+    #[test]
+    fn a_call_that_nobody_could_be_asked_about_names_the_mode_that_would_let_it_pass() {
+        let check = |plan: Plan, reason: &str, expect: &str| {
+            let mut approval = approval("1", &[OptionKind::AllowOnce]);
+            let mut shown = approval.shown.as_deref().unwrap().clone();
+            shown.call.title = "Do it".into();
+            shown.plan = plan;
+            approval.shown = Some(Arc::new(shown));
+            approval.reason = reason.into();
+            let said = unasked(&approval, "stderr is no terminal");
+            let rest = said.strip_prefix("Do it: not done, as nobody can be asked (stderr is no terminal); ");
+            assert!(
+                rest.is_some_and(|rest| rest.starts_with(expect)),
+                "{said}\nexpected: {expect}"
+            );
+        };
+        let command = approval("1", &[]).shown.as_deref().unwrap().plan.clone();
+        let change = Plan::Change { changes: Vec::new() };
+        check(change.clone(), "", "--mode accept_edits edits in the workspace");
+        check(
+            change,
+            "/etc/x is outside the workspace",
+            "/etc/x is outside the workspace, which is asked in every mode",
+        );
+        check(command.clone(), "", "--mode dont_ask runs every command");
+        check(
+            command,
+            "it starts in /, which is outside the workspace",
+            "it starts in /",
+        );
+        check(
+            Plan::Read { places: Vec::new() },
+            "/w/.env may hold secrets",
+            "/w/.env may hold secrets, which",
+        );
+        let input = Plan::Input {
+            process: "1".into(),
+            command: "cat".into(),
+            text: "x".into(),
+            forbidden: None,
+        };
+        check(
+            input,
+            "it writes to the running command `cat`",
+            "--mode dont_ask writes to it",
+        );
     }
 
     #[test]

@@ -57,11 +57,15 @@ pub(crate) fn run(args: RunArgs, paths: Result<&Paths, NoHome>) -> Result<Exit, 
     })?;
 
     let setup = Arc::new(UserSetup::new(paths.ok().cloned(), Environment::real()));
-    let wired = wiring::start(paths, setup, "run", args.prefer.clone().into(), |reason| {
+    // The session's own notice says what the user should know of the store.
+    let wired = wiring::start(paths, setup, "run", args.prefer.clone().into(), |_| {});
+    let ended = work(&wired, &args, prompt, folders, &signals);
+    // That notice is no part of the final text, and does not come where no session is opened.
+    let unseen = args.quiet || ended.as_ref().is_err_and(|fail| !fail.is_broken_pipe());
+    if let Some(reason) = wired.store.warning().filter(|_| unseen) {
         // Nobody is left to tell if stderr is closed.
         let _ = writeln!(terminal::stderr(), "warning: {reason}");
-    });
-    let ended = work(&wired, &args, prompt, folders, &signals);
+    }
     wired.runtime.shutdown();
     wired.store.close();
     ended

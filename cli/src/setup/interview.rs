@@ -6,6 +6,8 @@ use std::io::BufRead;
 use agent_core::config::{Api, Config, ProviderConfig};
 use secrecy::SecretString;
 
+use super::access::Access;
+use super::answer::{bare, checked_key, checked_name, near_name, own_variable};
 use super::questions::Questions;
 use super::{Answers, NewKey, tell};
 use crate::args::SetupArgs;
@@ -14,7 +16,6 @@ use crate::exit::{Exit, Fail};
 use crate::known::known;
 use crate::service::{self, Backend, KeyRule, Remote};
 use crate::setup_port::UserSetup;
-use crate::wiring::{self, Service};
 
 /// Whatever an answer can come from.
 pub(super) struct Interview<'a> {
@@ -29,14 +30,15 @@ impl Interview<'_> {
     pub(super) fn answers(&self) -> Result<Answers, Fail> {
         let provider = match &self.args.provider {
             Some(name) => name.clone(),
-            None => self.questions.provider()?,
+            None => self.questions.provider(self.config)?,
         };
-        check_name(&provider)?;
-        let entry = self.entry(&provider)?;
+        checked_name(&provider).map_err(|why| Fail::usage(format!("--provider {why}")))?;
+        self.check_known(&provider)?;
+        let mut entry = self.entry(&provider)?;
         let (key, model) = match self.resolve(&provider, &entry)? {
             Backend::Offline => (None, "offline".to_owned()),
             Backend::Script(_) => (None, self.args.model.clone().unwrap_or_else(|| "script".to_owned())),
-            Backend::OpenAiChat(remote) => self.service(&provider, remote)?,
+            Backend::OpenAiChat(remote) => self.service(&provider, &remote, &mut entry)?,
         };
         Ok(Answers {
             model: bare(&provider, &model).to_owned(),
@@ -44,6 +46,19 @@ impl Interview<'_> {
             entry,
             key,
         })
+    }
+
+    /// A new name that is like one there is, and comes without an address, is a slip.
+    fn check_known(&self, provider: &str) -> Result<(), Fail> {
+        if self.args.provider.is_none() || self.args.base_url.is_some() {
+            return Ok(());
+        }
+        match near_name(provider, self.config) {
+            None => Ok(()),
+            Some(near) => Err(Fail::usage(format!(
+                "there is no provider `{provider}`: did you mean `{near}`? One of your own needs --base-url URL"
+            ))),
+        }
     }
 
     /// The provider's entry as the flags and answers complete it.
@@ -59,7 +74,14 @@ impl Interview<'_> {
         if is_own {
             let api = *entry.api.get_or_insert(Api::OpenaiChat);
             if entry.base_url.is_none() && api != Api::Offline {
-                entry.base_url = Some(self.questions.base_url(provider)?);
+                let check = |url: &str| {
+                    let draft = ProviderConfig {
+                        base_url: Some(url.to_owned()),
+                        ..entry.clone()
+                    };
+                    self.resolve(provider, &draft).map(drop)
+                };
+                entry.base_url = Some(self.questions.base_url(provider, check)?);
             }
         }
         if let Backend::OpenAiChat(remote) = self.resolve(provider, &entry)? {
@@ -78,38 +100,44 @@ impl Interview<'_> {
         service::resolve(provider, &draft).map_err(Fail::usage)
     }
 
-    /// The key and the model of a service, after it has answered.
-    fn service(&self, provider: &str, remote: Remote) -> Result<(Option<NewKey>, String), Fail> {
+    /// The key and the model of a service, after that has answered. A key that it turned out to need is in the entry too.
+    fn service(
+        &self,
+        provider: &str,
+        remote: &Remote,
+        entry: &mut ProviderConfig,
+    ) -> Result<(Option<NewKey>, String), Fail> {
         let new_key = self.key(provider, &remote.key)?;
-        let variable = remote.key.variable().map(str::to_owned);
-        let there = |variable: &String| Some(self.user.credentials().key(variable)?.secret);
-        let service = Service {
-            key: match &new_key {
-                Some(key) => Some(key.secret.clone()),
-                None => variable.as_ref().and_then(there),
-            },
-            key_env: variable,
-            headers: remote.headers,
-            ..Service::new(provider, remote.base_url)
-        };
-        let offered = if self.args.no_check {
-            Vec::new()
-        } else {
-            self.ask(&service)?
-        };
-        let model = match &self.args.model {
-            Some(model) => model.clone(),
-            None => {
-                let now = &self.config.model;
-                let current = (now.provider == provider).then_some(now.model.as_str());
-                self.questions.model(&offered, current)?
-            }
-        };
-        let bare = bare(provider, &model);
-        if !offered.is_empty() && !offered.iter().any(|offered| offered == bare) {
-            tell(&format!("warning: {provider} does not list a model `{bare}`"))?;
+        if self.args.no_check {
+            return Ok((new_key, self.model(provider, &[])?));
         }
-        Ok((new_key, model))
+        let mut access = Access {
+            user: self.user,
+            config: self.config,
+            questions: self.questions,
+            provider,
+            remote,
+            new_key,
+            key_is_open: !self.args.key_stdin && self.args.key_env.is_none(),
+        };
+        let offered = match self.args.model {
+            Some(_) => Vec::new(),
+            None => access.offered()?,
+        };
+        let model = access.answering(self.model(provider, &offered)?)?;
+        if let (Some(key), None) = (&access.new_key, remote.key.variable()) {
+            entry.api_key_env = Some(key.variable.clone());
+        }
+        Ok((access.new_key, model))
+    }
+
+    fn model(&self, provider: &str, offered: &[String]) -> Result<String, Fail> {
+        let now = &self.config.model;
+        let current = (now.provider == provider).then_some(now.model.as_str());
+        match &self.args.model {
+            Some(model) => Ok(model.clone()),
+            None => self.questions.model(offered, current),
+        }
     }
 
     /// The key that is to be stored, if one is.
@@ -122,7 +150,7 @@ impl Interview<'_> {
         if self.args.key_stdin {
             let mut line = String::new();
             std::io::stdin().lock().read_line(&mut line)?;
-            return new_key(variable, &line).map(Some);
+            return Ok(Some(new_key(variable, checked_key(&line).map_err(Fail::usage)?)));
         }
         if let Some(key) = self.user.credentials().key(variable)
             && (key.from == KeySource::Environment || self.questions.keep_key(variable)?)
@@ -139,71 +167,13 @@ impl Interview<'_> {
                 format!("{variable} is not set, so that {provider} can't be asked: set it, or give --no-check"),
             ));
         }
-        new_key(variable, &self.questions.key(provider, variable)?).map(Some)
-    }
-
-    /// Asks a service for its models, which shows that it is there and takes the key.
-    fn ask(&self, service: &Service) -> Result<Vec<String>, Fail> {
-        tell(&format!("asking {} …", service.base_url))?;
-        let handle = self
-            .user
-            .http()
-            .handle()
-            .map_err(|error| Fail::new(Exit::Failed, error))?;
-        wiring::list_models(service, &handle).map_err(|error| {
-            let message = format!("{error}\nnothing was saved; --no-check saves without asking");
-            Fail::new(Exit::Failed, message)
-        })
+        Ok(Some(new_key(variable, self.questions.key(provider, variable)?)))
     }
 }
 
-/// The service's name for a model that may have been given with its provider.
-fn bare<'a>(provider: &str, model: &'a str) -> &'a str {
-    model
-        .strip_prefix(provider)
-        .and_then(|rest| rest.strip_prefix('/'))
-        .unwrap_or(model)
-}
-
-/// A name is the first part of a model's name and a key of the configuration.
-fn check_name(name: &str) -> Result<(), Fail> {
-    let fits = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    if name.is_empty() || !name.chars().all(fits) {
-        return Err(Fail::usage(format!(
-            "--provider `{name}`: a name has only letters, digits, `-` and `_`"
-        )));
-    }
-    Ok(())
-}
-
-/// The variable that holds the key of a provider nobody knows.
-fn own_variable(provider: &str) -> String {
-    let name = provider.to_ascii_uppercase().replace('-', "_");
-    let prefix = if name.starts_with(|c: char| c.is_ascii_digit()) {
-        "_"
-    } else {
-        ""
-    };
-    format!("{prefix}{name}_API_KEY")
-}
-
-fn new_key(variable: &str, secret: &str) -> Result<NewKey, Fail> {
-    Ok(NewKey {
+fn new_key(variable: &str, secret: SecretString) -> NewKey {
+    NewKey {
         variable: variable.to_owned(),
-        secret: checked_key(secret)?,
-    })
-}
-
-/// A key as it can be sent in a header. The message never shows it.
-pub(super) fn checked_key(key: &str) -> Result<SecretString, Fail> {
-    let key = key.trim();
-    if key.is_empty() {
-        return Err(Fail::usage("the key is empty"));
+        secret,
     }
-    if !key.bytes().all(|byte| byte.is_ascii_graphic()) {
-        return Err(Fail::usage(
-            "the key holds a space or another character that no key has",
-        ));
-    }
-    Ok(key.to_owned().into())
 }

@@ -1,9 +1,12 @@
 //! `agent setup`: chooses a provider and a model, and stores the key. Each question has a flag, so that it also runs
-//! without a terminal; nothing is saved until all is answered and the service has answered too.
+//! without a terminal; nothing is saved until all is answered and the model has answered too.
 
+mod access;
+mod answer;
 mod interview;
 mod questions;
 mod save;
+mod typed;
 
 use std::io::Write;
 

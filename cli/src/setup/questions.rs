@@ -1,48 +1,77 @@
 //! The questions of setup at the terminal. Without one, each is an error that names its flag.
 
-use std::io::{self, IsTerminal};
+use std::cell::RefCell;
+use std::io::{self, BufRead, BufReader, IsTerminal};
 
+use agent_core::config::Config;
 use dialoguer::console::Term;
-use dialoguer::{Confirm, Input, Password, Select};
+use dialoguer::{Confirm, Select};
 use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
+use secrecy::SecretString;
 
+use super::answer::{self, checked_key};
+use super::typed::{self, Echo};
 use crate::exit::{Exit, Fail};
 use crate::known::KNOWN;
-use crate::signals;
+use crate::{signals, terminal};
 
 /// Rows of a list that are shown at once.
 const ROWS: usize = 15;
 
 /// Asks, if there is somebody to ask.
 pub(super) struct Questions {
-    at_terminal: bool,
+    /// What the person types; none if nobody is there.
+    typed: Option<RefCell<Box<dyn BufRead>>>,
 }
 
 impl Questions {
     /// Asks where stdin and stderr are a terminal.
     pub(super) fn at_terminal() -> Self {
         let at_terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
-        if at_terminal {
-            mend_on_signal();
+        if !at_terminal {
+            return Self { typed: None };
         }
-        Self { at_terminal }
+        mend_on_signal();
+        Self::typed(BufReader::new(std::io::stdin()))
+    }
+
+    /// Asks whoever types these lines.
+    pub(super) fn typed(lines: impl BufRead + 'static) -> Self {
+        Self {
+            typed: Some(RefCell::new(Box::new(lines))),
+        }
     }
 
     /// Nobody is there to ask.
     #[cfg(test)]
     pub(super) fn none() -> Self {
-        Self { at_terminal: false }
+        Self { typed: None }
     }
 
-    fn or_flag(&self, flag: &str) -> Result<(), Fail> {
-        if self.at_terminal {
-            return Ok(());
-        }
-        Err(Fail::usage(format!("there is no terminal to ask at: give {flag}")))
+    /// Whether somebody is there to ask.
+    pub(super) fn can_ask(&self) -> bool {
+        self.typed.is_some()
+    }
+
+    fn or_flag(&self, flag: &str) -> Result<&RefCell<Box<dyn BufRead>>, Fail> {
+        let nobody = || Fail::usage(format!("there is no terminal to ask at: give {flag}"));
+        self.typed.as_ref().ok_or_else(nobody)
+    }
+
+    /// Asks for a line until `check` takes it; without a terminal it is a flag that is missing.
+    fn line<T>(
+        &self,
+        flag: &str,
+        prompt: &str,
+        echo: Echo,
+        check: impl FnMut(&str) -> Result<T, String>,
+    ) -> Result<T, Fail> {
+        let mut lines = self.or_flag(flag)?.borrow_mut();
+        typed::ask(&mut **lines, &mut terminal::stderr(), prompt, echo, check)
     }
 
     /// Which service.
-    pub(super) fn provider(&self) -> Result<String, Fail> {
+    pub(super) fn provider(&self, config: &Config) -> Result<String, Fail> {
         self.or_flag("--provider NAME")?;
         let rows = KNOWN.iter().map(|known| match known.key_env {
             Some(_) => known.title.to_owned(),
@@ -57,19 +86,40 @@ impl Questions {
             .map_err(given_up)?;
         match KNOWN.get(chosen) {
             Some(known) => Ok(known.name.to_owned()),
-            None => ask_text("A name for it"),
+            None => self.name(config),
         }
     }
 
+    /// A name of one's own for a service.
+    pub(super) fn name(&self, config: &Config) -> Result<String, Fail> {
+        let mut meant = None;
+        self.line("--provider NAME", "A name for it", Echo::On, |name| {
+            answer::checked_name(name)?;
+            // Whoever says the same again means it.
+            match answer::near_name(name, config) {
+                Some(near) if meant.as_deref() != Some(name) => {
+                    meant = Some(name.to_owned());
+                    Err(format!(
+                        "did you mean `{near}`? Type `{name}` again for a service of that name"
+                    ))
+                }
+                Some(_) | None => Ok(name.to_owned()),
+            }
+        })
+    }
+
     /// Where an own service is.
-    pub(super) fn base_url(&self, provider: &str) -> Result<String, Fail> {
-        self.or_flag("--base-url URL")?;
-        ask_text(&format!("URL of {provider}, such as https://api.example.com/v1"))
+    pub(super) fn base_url(&self, provider: &str, check: impl Fn(&str) -> Result<(), Fail>) -> Result<String, Fail> {
+        let prompt = format!("URL of {provider}, such as https://api.example.com/v1");
+        self.line("--base-url URL", &prompt, Echo::On, |url| match check(url) {
+            Ok(()) => Ok(url.to_owned()),
+            Err(fail) => Err(fail.error.to_string()),
+        })
     }
 
     /// Whether a stored key stays. Without a terminal it does.
     pub(super) fn keep_key(&self, variable: &str) -> Result<bool, Fail> {
-        if !self.at_terminal {
+        if !self.can_ask() {
             return Ok(true);
         }
         Confirm::new()
@@ -80,19 +130,17 @@ impl Questions {
     }
 
     /// The key, unseen.
-    pub(super) fn key(&self, provider: &str, variable: &str) -> Result<String, Fail> {
-        self.or_flag(&format!("--key-stdin or --key-env NAME, or set {variable}"))?;
-        Password::new()
-            .with_prompt(format!("Key for {provider} (not shown)"))
-            .interact()
-            .map_err(given_up)
+    pub(super) fn key(&self, provider: &str, variable: &str) -> Result<SecretString, Fail> {
+        let flag = format!("--key-stdin or --key-env NAME, or set {variable}");
+        let prompt = format!("Key for {provider} (not shown)");
+        self.line(&flag, &prompt, Echo::Off, checked_key)
     }
 
     /// Which model, from those that the service offers.
     pub(super) fn model(&self, offered: &[String], current: Option<&str>) -> Result<String, Fail> {
         self.or_flag("--model MODEL")?;
         if offered.is_empty() {
-            return ask_text("Model");
+            return self.model_by_name();
         }
         let default = offered.iter().position(|model| current == Some(model)).unwrap_or(0);
         let chosen = Select::new()
@@ -105,8 +153,16 @@ impl Questions {
             .map_err(given_up)?;
         match offered.get(chosen) {
             Some(model) => Ok(model.clone()),
-            None => ask_text("Model"),
+            None => self.model_by_name(),
         }
+    }
+
+    /// Which model, by the service's name for it.
+    pub(super) fn model_by_name(&self) -> Result<String, Fail> {
+        self.line("--model MODEL", "Model", Echo::On, |model| match model {
+            "" => Err("a model's name, as the service has it".to_owned()),
+            model => Ok(model.to_owned()),
+        })
     }
 }
 
@@ -124,11 +180,6 @@ fn mend_on_signal() {
     if let Err(error) = listening {
         tracing::warn!("can't listen to signals, so that Ctrl-C may leave the terminal without echo: {error}");
     }
-}
-
-fn ask_text(prompt: &str) -> Result<String, Fail> {
-    let text: String = Input::new().with_prompt(prompt).interact_text().map_err(given_up)?;
-    Ok(text.trim().to_owned())
 }
 
 /// Ctrl-C or a closed terminal in the middle of a question.

@@ -19,6 +19,7 @@ use agent_core::config::Config;
 use agent_core::plan::CommandFacts;
 use agent_core::workspace::Scope;
 
+pub use deny::deny_rule_fault;
 pub(crate) use place::real;
 
 /// Longer texts are not looked at for reads: nobody writes such a command to read something.

@@ -245,7 +245,8 @@ proptest! {
         let first = first.min(depths.len() - 1);
         let last = (first + length).min(depths.len());
         let changed = (first + changed).min(last - 1);
-        let word = |at: usize, new: bool| if new && at == changed { format!("other {at}") } else { format!("item {at}") };
+        // The full stop keeps one line from being the beginning of another, which would be ambiguous.
+        let word = |at: usize, new: bool| if new && at == changed { format!("other {at}.") } else { format!("item {at}.") };
         let file = |new: bool| -> String {
             let line = |(at, depth): (usize, &usize)| format!("{}{}{end}", unit.repeat(depth + 1), word(at, new));
             depths.iter().enumerate().map(line).collect()

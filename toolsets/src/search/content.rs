@@ -87,7 +87,8 @@ pub(super) fn search(files: &Files, search: &Search, pattern: &Pattern, cancel: 
         0
     };
     let mut searcher = pattern.searcher(context);
-    for path in walk::files(files, &search.place.real, search.glob.as_ref(), cancel) {
+    let mut walk = walk::files(files, &search.place.real, search.glob.as_ref(), cancel);
+    for path in &mut walk {
         let shown = search.shown(files, &path);
         let mut hits = Hits {
             shown: &shown,
@@ -115,6 +116,7 @@ pub(super) fn search(files: &Files, search: &Search, pattern: &Pattern, cancel: 
             break;
         }
     }
+    let unread_folders = walk.unread.summary(|path| search.shown(files, path));
     let files = |count: u64| format!("{count} {}", if count == 1 { "file" } else { "files" });
     if search.output == Output::Matches && matched > 0 {
         page.detail = format!(" in {}", files(matched));
@@ -123,6 +125,7 @@ pub(super) fn search(files: &Files, search: &Search, pattern: &Pattern, cancel: 
         page.detail
             .push_str(&format!("; {} could not be searched", files(unread)));
     }
+    page.detail.push_str(&unread_folders);
     page
 }
 

@@ -24,7 +24,8 @@ pub(super) fn matcher(pattern: &str) -> Result<GlobMatcher, ToolError> {
 pub(super) fn search(files: &Files, search: &Search, matcher: &GlobMatcher, cancel: &Cancel) -> Page {
     let root = &search.place.real;
     let mut page = Page::new(search.window, ("file", "files"));
-    for path in walk::files(files, root, search.glob.as_ref(), cancel) {
+    let mut walk = walk::files(files, root, search.glob.as_ref(), cancel);
+    for path in &mut walk {
         if !matcher.is_match(relative(root, &path)) {
             continue;
         }
@@ -36,5 +37,7 @@ pub(super) fn search(files: &Files, search: &Search, matcher: &GlobMatcher, canc
             break;
         }
     }
+    page.detail
+        .push_str(&walk.unread.summary(|path| search.shown(files, path)));
     page
 }

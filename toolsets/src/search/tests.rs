@@ -230,3 +230,48 @@ fn a_match_as_long_as_its_file_is_cut() {
     let text = search(&room, json!({"pattern": "(?s)some.*\\n.*"})).unwrap();
     assert!(text.len() < 110_000 && text.contains("… [cut]"), "{} bytes", text.len());
 }
+
+/// A folder whose path is longer than the system takes, which nobody can open, not even root.
+fn too_deep(room: &Room, name: &str) {
+    let part = "d".repeat(240);
+    let script = "mkdir \"$1\" && cd \"$1\" && for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18; do \
+                  mkdir \"$2\" && cd -P \"$2\" || exit 1; done";
+    let made = std::process::Command::new("bash")
+        .args(["-c", script, "bash", name, &part])
+        .current_dir(room.path(""))
+        .status()
+        .unwrap();
+    assert!(made.success());
+}
+
+#[test]
+fn a_folder_that_cannot_be_read_is_not_taken_for_empty() {
+    let room = Room::new();
+    room.write("a.txt", "one\n");
+    too_deep(&room, "deep");
+    let check = |input: Value, begin: &str| {
+        let text = search(&room, input.clone()).unwrap();
+        let tail = format!("{begin}; 1 folder could not be read: deep/ddd");
+        assert!(text.contains(&tail), "{input}: {text}");
+        assert!(text.ends_with("… (invalid filename)]\n"), "{input}: {text}");
+        assert!(text.len() < 500, "{input}: {text}");
+    };
+    check(json!({"pattern": "one"}), "[1 match in 1 file");
+    check(json!({"pattern": "two"}), "[no matches");
+    check(json!({"pattern": "*.rs", "target": "files"}), "[no files");
+}
+
+#[test]
+fn of_many_folders_that_cannot_be_read_the_first_are_named() {
+    let room = Room::new();
+    for number in 1..=8 {
+        too_deep(&room, &format!("deep{number}"));
+    }
+    let text = search(&room, json!({"pattern": "one"})).unwrap();
+    assert!(
+        text.starts_with("[no matches; 8 folders could not be read: deep1/"),
+        "{text}"
+    );
+    assert!(text.contains("deep5/") && !text.contains("deep6/"), "{text}");
+    assert!(text.ends_with(", 3 more]\n"), "{text}");
+}

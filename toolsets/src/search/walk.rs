@@ -1,12 +1,13 @@
 //! The files that a search looks into, in a stable order: no ignored ones, none behind links, none that a session
-//! would be asked about before it reads them.
+//! would be asked about before it reads them. What can't be looked into is kept apart, so that it is not taken for
+//! empty.
 
 use std::path::{Path, PathBuf};
 
 use agent_core::boundary::is_secret_name;
 use agent_core::cancel::Cancel;
 use globset::GlobMatcher;
-use ignore::{DirEntry, WalkBuilder};
+use ignore::{DirEntry, Error, WalkBuilder};
 
 use crate::files::Files;
 
@@ -16,14 +17,93 @@ const SKIPPED: [&str; 4] = [".git", ".hg", ".svn", ".jj"];
 /// Folders whose files are made up by the kernel as they are read, some without end.
 const KERNEL: [&str; 3] = ["/dev", "/proc", "/sys"];
 
+/// So many folders that could not be read are told by name.
+const MOST_TOLD: usize = 5;
+/// A longer path is cut, in characters.
+const LONGEST_TOLD: usize = 200;
+
+/// A walk under way.
+pub(crate) struct Walk<'a> {
+    entries: Box<dyn Iterator<Item = Result<DirEntry, Error>> + 'a>,
+    /// What could not be looked into so far.
+    pub(crate) unread: Unread,
+}
+
+/// Folders that could not be looked into.
+#[derive(Default)]
+pub(crate) struct Unread {
+    count: u64,
+    /// The first of them, with the reason.
+    told: Vec<(PathBuf, String)>,
+}
+
+impl Unread {
+    fn add(&mut self, error: &Error) {
+        self.count += 1;
+        if let (true, Some(path)) = (self.told.len() < MOST_TOLD, path(error)) {
+            // The reason alone: the error itself names the whole path once more.
+            let why = error
+                .io_error()
+                .map_or_else(|| error.to_string(), |error| error.kind().to_string());
+            self.told.push((path.to_owned(), why));
+        }
+    }
+
+    /// All of it in a few words; empty if there is nothing.
+    pub(crate) fn summary(&self, shown: impl Fn(&Path) -> String) -> String {
+        if self.count == 0 {
+            return String::new();
+        }
+        let mut told: Vec<String> = self
+            .told
+            .iter()
+            .map(|(path, why)| format!("{} ({why})", start(&shown(path))))
+            .collect();
+        let more = self.count - u64::try_from(told.len()).unwrap_or_default();
+        if more > 0 {
+            told.push(format!("{more} more"));
+        }
+        let noun = if self.count == 1 { "folder" } else { "folders" };
+        format!("; {} {noun} could not be read: {}", self.count, told.join(", "))
+    }
+}
+
+impl Iterator for Walk<'_> {
+    type Item = PathBuf;
+
+    fn next(&mut self) -> Option<PathBuf> {
+        loop {
+            match self.entries.next()? {
+                Ok(entry) if entry.file_type().is_some_and(|kind| kind.is_file()) => return Some(entry.into_path()),
+                Ok(_) => {}
+                Err(error) => self.unread.add(&error),
+            }
+        }
+    }
+}
+
+/// The path that an error is about.
+fn path(error: &Error) -> Option<&Path> {
+    match error {
+        Error::WithPath { path, .. } => Some(path),
+        Error::Loop { child, .. } => Some(child),
+        Error::WithLineNumber { err, .. } | Error::WithDepth { err, .. } => self::path(err),
+        Error::Partial(errors) => errors.iter().find_map(self::path),
+        Error::Io(_) | Error::Glob { .. } | Error::UnrecognizedFileType(_) | Error::InvalidDefinition => None,
+    }
+}
+
+/// A path of which the beginning says enough.
+fn start(shown: &str) -> String {
+    match shown.char_indices().nth(LONGEST_TOLD) {
+        Some((end, _)) => format!("{}…", &shown[..end]),
+        None => shown.to_owned(),
+    }
+}
+
 /// Walks the files below a real path. The path itself is taken even if it is ignored or secret: it was named, so
 /// policy has judged it.
-pub(crate) fn files<'a>(
-    files: &'a Files,
-    root: &Path,
-    glob: Option<&'a GlobMatcher>,
-    cancel: &'a Cancel,
-) -> impl Iterator<Item = PathBuf> + 'a {
+pub(crate) fn files<'a>(files: &'a Files, root: &Path, glob: Option<&'a GlobMatcher>, cancel: &'a Cancel) -> Walk<'a> {
     let base = root.to_owned();
     let forbidden: Vec<PathBuf> = files.places.forbidden().to_vec();
     let keep = move |entry: &DirEntry| {
@@ -34,7 +114,8 @@ pub(crate) fn files<'a>(
                 || KERNEL.iter().any(|folder| entry.path() == Path::new(folder))
                 || forbidden.iter().any(|folder| entry.path().starts_with(folder)))
     };
-    WalkBuilder::new(root)
+    let fits = move |path: &Path| glob.is_none_or(|glob| glob.is_match(relative(&base, path)));
+    let entries = WalkBuilder::new(root)
         .hidden(false)
         .require_git(false)
         .follow_links(false)
@@ -42,10 +123,11 @@ pub(crate) fn files<'a>(
         .filter_entry(keep)
         .build()
         .take_while(|_| !cancel.is_set())
-        .filter_map(Result::ok)
-        .filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()))
-        .map(DirEntry::into_path)
-        .filter(move |path| glob.is_none_or(|glob| glob.is_match(relative(&base, path))))
+        .filter(move |entry| entry.as_ref().map_or(true, |entry| fits(entry.path())));
+    Walk {
+        entries: Box::new(entries),
+        unread: Unread::default(),
+    }
 }
 
 /// The part of a path that globs are about.

@@ -1,5 +1,7 @@
 //! Which plain commands surely only read, and only what may be read without a question.
 
+#[cfg(test)]
+mod documented;
 mod options;
 mod special;
 mod table;

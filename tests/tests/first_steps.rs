@@ -1,0 +1,84 @@
+//! What somebody new does first: setting up a model, and asking whether all is well.
+
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use talaria_tests::client::{Home, run};
+use talaria_tests::mock::{Asked, Mock, Reply};
+
+/// A service that serves one model, and nothing but its completions.
+fn service() -> Mock {
+    Mock::answering(|asked: &Asked| {
+        let is_known = asked.line == "POST /v1/chat/completions" && asked.body["model"] == "m";
+        match asked.header("authorization") {
+            Some("Bearer right") if is_known => Reply::text("ok"),
+            Some("Bearer right") => Reply::answer("HTTP/1.1 404 Not Found", "no such model or path"),
+            _ => Reply::answer("HTTP/1.1 401 Unauthorized", "no entry"),
+        }
+    })
+}
+
+#[test]
+fn the_check_asks_the_model_itself() {
+    let mock = service();
+    let check = |key: &str, model: &str, path: &str, code: i32, said: &str| {
+        let entry = format!(
+            "model = \"mock/{model}\"\n[providers.mock]\napi = \"openai-chat\"\nbase_url = \"{}{path}\"\n\
+             api_key_env = \"MOCK_API_KEY\"\n",
+            mock.base_url()
+        );
+        let home = Home::with_config(&entry);
+        let mut command = home.command(&["acp", "--check"]);
+        command.env("MOCK_API_KEY", key);
+        let (status, stdout, stderr) = run(command, "");
+        assert_eq!(status.code(), Some(code), "{stdout}{stderr}");
+        assert!(stdout.contains(said), "{stdout}\nexpected: {said}");
+    };
+    let url = mock.base_url();
+    check(
+        "right",
+        "m",
+        "",
+        0,
+        &format!("mock/m: asked for one word at {url}, answered \"ok\""),
+    );
+    check("wrong", "m", "", 1, "FAILED  model          mock/m: mock (127.0.0.1");
+    check(
+        "wrong",
+        "m",
+        "",
+        1,
+        "answered 401 Unauthorized: no entry; check the key in MOCK_API_KEY",
+    );
+    check("right", "m2", "", 1, "check the model's name");
+    check("right", "m", "/v9", 1, "base_url");
+    let asked = &mock.requests()[0];
+    // A turn sends no limit unless one is configured, and some services refuse it.
+    assert!(asked.body["max_tokens"].is_null(), "{}", asked.raw);
+    assert_eq!(asked.messages().len(), 2, "{}", asked.raw);
+}
+
+#[test]
+fn what_does_not_answer_is_not_saved() {
+    let mock = service();
+    let check = |key: &str, model: &str, code: i32, said: &str| {
+        let home = Home::new();
+        let url = mock.base_url();
+        let arguments = [
+            "setup",
+            "--provider",
+            "mock",
+            "--base-url",
+            &url,
+            "--key-stdin",
+            "--model",
+            model,
+        ];
+        let (status, _, stderr) = run(home.command(&arguments), key);
+        assert_eq!(status.code(), Some(code), "{stderr}");
+        assert!(stderr.contains(said), "{stderr}\nexpected: {said}");
+        assert_eq!(home.state().join("config.toml").exists(), code == 0, "{stderr}");
+    };
+    check("right\n", "m", 0, "answered \"ok\"");
+    check("wrong\n", "m", 1, "no entry");
+    check("right\n", "m2", 1, "nothing was saved");
+}
