@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use serde_json::{Value, json};
 use talaria_tests::client::{Client, Home};
 use talaria_tests::start::wait_until;
 
@@ -57,6 +57,48 @@ fn a_killed_agent_takes_all_its_processes_along() {
     wait_until("the end of all processes", || {
         all.iter().all(|(pid, _)| !is_alive(*pid))
     });
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn no_tool_reads_a_key_out_of_the_agent() {
+    const KEY: &str = "canary-7c1f";
+    // Spelled so that only the kernel can say no; then so that the text is refused.
+    let hidden = "p=/proc; cat $p/$PPID/env* $p/$PPID/task/*/env*; ls $p/$PPID/fd; env; echo looked";
+    let plain = "cat /proc/$PPID/environ";
+    let home = home(&[
+        calls(&[
+            ("terminal", json!({"command": hidden})),
+            ("terminal", json!({"command": plain})),
+        ]),
+        calls(&[
+            ("read_file", json!({"path": "/proc/self/environ"})),
+            ("read_file", json!({"path": "/proc/thread-self/environ"})),
+        ]),
+        says("done"),
+    ]);
+    // Root in a container has no more rights than this; with all of them, nothing is closed to it.
+    let rights = "setpriv --bounding-set -sys_ptrace,-sys_admin,-perfmon";
+    let script = format!("if [ \"$(id -u)\" = 0 ]; then exec {rights} \"$@\"; else exec \"$@\"; fi");
+    if std::process::Command::new("setpriv").arg("--version").output().is_err() {
+        return talaria_tests::start::skip("root can't be bound here");
+    }
+    let mut command = talaria_tests::start::through_shell(&home, &script);
+    command.env("CANARY_API_KEY", KEY);
+    let mut client = talaria_tests::start::initialized(command);
+    let session = client.new_session(&home.workspace());
+    set_mode(&mut client, &session, "dont_ask");
+    assert_eq!(client.prompt(&session, "go"), "end_turn");
+    let ends = ends(&client, 0);
+    assert!(text_of(&ends[0]).contains("looked"), "{}", ends[0]);
+    assert!(text_of(&ends[0]).contains("Permission denied"), "{}", ends[0]);
+    assert!(text_of(&ends[1]).contains("never run"), "{}", ends[1]);
+    assert_eq!(
+        (&ends[2]["status"], &ends[3]["status"]),
+        (&json!("failed"), &json!("failed"))
+    );
+    let log = Value::from(client.log.clone()).to_string();
+    assert!(!log.contains(KEY), "{log}");
 }
 
 #[test]

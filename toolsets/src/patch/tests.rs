@@ -245,7 +245,7 @@ proptest! {
         let first = first.min(depths.len() - 1);
         let last = (first + length).min(depths.len());
         let changed = (first + changed).min(last - 1);
-        let word = |at: usize, new: bool| if new && at == changed { format!("other {at}") } else { format!("item {at}") };
+        let word = |at: usize, new: bool| if new && at == changed { format!("other {at:02}") } else { format!("item {at:02}") };
         let file = |new: bool| -> String {
             let line = |(at, depth): (usize, &usize)| format!("{}{}{end}", unit.repeat(depth + 1), word(at, new));
             depths.iter().enumerate().map(line).collect()
