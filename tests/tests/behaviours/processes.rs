@@ -125,6 +125,64 @@ fn a_command_that_leaves_something_running_answers_at_once() {
     }
 }
 
+/// The process whose command line is this; waits for it.
+#[cfg(target_os = "linux")]
+fn process_of(line: &str) -> u32 {
+    let mut found = None;
+    wait_until(line, || {
+        let processes = std::fs::read_dir("/proc").unwrap().flatten();
+        let mut numbers = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        found = numbers.find(|pid: &u32| {
+            let own = std::fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            own.trim_end_matches('\0').replace('\0', " ") == line
+        });
+        found.is_some()
+    });
+    found.unwrap()
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn what_left_its_group_ends_with_the_agent() {
+    let home = Home::new();
+    let (mut client, session) = Client::with_session(&home);
+    client.prompt(
+        &session,
+        "run env -i setsid sleep 671.1 & (setsid sleep 671.2 &); env -i setsid sh -c 'sleep 671.3; :' & echo ok",
+    );
+    let left = ["sleep 671.1", "sleep 671.2", "sleep 671.3"].map(process_of);
+    assert!(client.close().success());
+    for pid in left {
+        assert!(!is_alive(pid), "{pid}");
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn what_left_its_group_ends_with_a_killed_agent() {
+    let home = Home::new();
+    let (mut client, session) = Client::with_session(&home);
+    client.prompt(
+        &session,
+        "run setsid sleep 672.1 >/dev/null 2>&1 & (setsid nohup sleep 672.2 &) ; echo ok",
+    );
+    let left = ["sleep 672.1", "sleep 672.2"].map(process_of);
+    client.kill();
+    wait_until("the end of all processes", || left.iter().all(|pid| !is_alive(*pid)));
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn an_orphan_that_has_ended_leaves_no_zombie() {
+    let home = Home::new();
+    let (mut client, session) = Client::with_session(&home);
+    client.prompt(
+        &session,
+        "run (setsid sleep 0.01 &); (sleep 0.02 &); (setsid sleep 0.3 &); sleep 0.1; echo ok",
+    );
+    wait_until("no child but the guard", || descendants(client.pid()).len() <= 1);
+}
+
 #[test]
 fn a_timeout_ends_a_command_and_all_it_began() {
     let input = json!({"command": "sleep 651 & sleep 652", "timeout": 1});
