@@ -196,6 +196,34 @@ mod tests {
     }
 
     #[test]
+    fn a_session_folder_that_is_gone_is_not_made_again() {
+        let room = Room::new();
+        let tool = WriteFile::new(Arc::clone(&room.files));
+        let planned = tool.plan(&json!({"path": "planned/f", "content": "x"})).unwrap();
+        fs::remove_dir(room.path("")).unwrap();
+        let cancel = Cancel::new();
+        let run = Run {
+            cancel: &cancel,
+            report: &|_| {},
+        };
+        let late = (planned.action)(&run).unwrap_err();
+        let patch = crate::patch::Patch::new(Arc::clone(&room.files));
+        let added = "*** Begin Patch\n*** Add File: g\n+x\n*** End Patch";
+        for error in [
+            late,
+            write(&room, "f", "x").unwrap_err(),
+            write(&room, "new/f", "x").unwrap_err(),
+            call(&patch, json!({ "patch": added })).unwrap_err(),
+        ] {
+            assert!(
+                error.message.contains("folder") && error.message.contains("is gone"),
+                "{error}"
+            );
+        }
+        assert!(!room.path("").exists());
+    }
+
+    #[test]
     fn a_new_file_is_made_with_its_folders() {
         let room = Room::new();
         assert_eq!(
