@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
+use crate::cancel::WakeUpGuard;
 use crate::event::{ErrorClass, Event, Failure, Severity};
 use crate::id::{SessionId, TurnId};
 use crate::outward::{Answer, CallError, CallId, Outlet, Outward};
@@ -53,6 +54,27 @@ pub(crate) struct Engine {
 
 /// Something to be done on the pool.
 pub(crate) type Job = Box<dyn FnOnce() + Send>;
+
+/// A prompt that has no thread yet. Whoever takes it runs it: a thread of the turns, or the one that answers its cancel.
+struct Waiting {
+    prompt: Option<Prompt>,
+    /// Set while all threads are busy.
+    wake_up: Option<WakeUpGuard>,
+}
+
+impl Waiting {
+    fn new(prompt: Prompt) -> Self {
+        Self {
+            prompt: Some(prompt),
+            wake_up: None,
+        }
+    }
+
+    fn take(&mut self) -> Option<Prompt> {
+        self.wake_up = None;
+        self.prompt.take()
+    }
+}
 
 /// How many sessions have a turn.
 #[derive(Default)]
@@ -198,16 +220,49 @@ impl Engine {
     pub(crate) fn start(self: &Arc<Self>, session: Arc<Session>, prompt: Prompt) {
         *self.working.count.lock() += 1;
         let turn = prompt.turn;
-        let engine = self.clone();
-        let owner = session.clone();
+        let waiting = Arc::new(Mutex::new(Waiting::new(prompt)));
+        let (engine, owner, place) = (self.clone(), session.clone(), waiting.clone());
         let start = self.turns.run(move || {
-            engine.work_off(&owner, prompt);
-            engine.resting.watch(&engine);
-            engine.end_work();
+            let taken = place.lock().take();
+            if let Some(prompt) = taken {
+                engine.work_off(&owner, prompt);
+                engine.resting.watch(&engine);
+                engine.end_work();
+            }
         });
         if start == Start::Later {
-            self.tell_waiting(session, turn);
+            self.tell_waiting(session.clone(), turn);
+            self.end_if_cancelled(session, waiting);
         }
+    }
+
+    /// Ends a prompt that waits for a thread when it is cancelled: that must not wait too.
+    fn end_if_cancelled(self: &Arc<Self>, session: Arc<Session>, waiting: Arc<Mutex<Waiting>>) {
+        let mut place = waiting.lock();
+        let Some(cancel) = place.prompt.as_ref().map(|prompt| prompt.cancel.clone()) else {
+            return;
+        };
+        let (engine, of_cancel) = (self.clone(), waiting.clone());
+        let end = move || {
+            let taken = of_cancel.lock().take();
+            if let Some(prompt) = taken {
+                engine.end_waiting(&session, prompt);
+            }
+        };
+        let calls = self.calls.clone();
+        place.wake_up = Some(cancel.on_cancel(move || {
+            calls.run(end);
+        }));
+    }
+
+    /// Answers a cancelled prompt. What is queued behind it waits for a thread of the turns again.
+    fn end_waiting(self: &Arc<Self>, session: &Arc<Session>, prompt: Prompt) {
+        self.run_one(session, prompt);
+        match session.next() {
+            Some(next) => self.start(session.clone(), next),
+            None => self.let_go(session),
+        }
+        self.end_work();
     }
 
     /// Runs a prompt beside its session's turn.

@@ -24,11 +24,11 @@ pub trait Tool: Send + Sync {
     /// Whether this call surely changes nothing, so that it may run beside others. Decided from the arguments alone.
     fn only_reads(&self, input: &Value) -> bool;
 
-    /// Works out what the call would do, without doing it.
+    /// Works out what the call would do, without doing it. Nobody waits for it after `cancel` has been set.
     ///
     /// # Errors
     /// Arguments that make no sense, or a world in which the call can't be done; told to the model as the result.
-    fn plan(&self, input: &Value) -> Result<Planned, ToolError>;
+    fn plan(&self, input: &Value, cancel: &Cancel) -> Result<Planned, ToolError>;
 }
 
 /// A call that is ready to run.

@@ -37,6 +37,7 @@ use exit::{Exit, Fail};
 use paths::{NoHome, Paths};
 
 fn main() -> ExitCode {
+    close();
     panics::install();
     let args = Args::parse();
     let chosen = match paths::chosen_home() {
@@ -60,6 +61,18 @@ fn run(args: Args, paths: Result<&Paths, NoHome>) -> Result<Exit, Fail> {
         Command::Models(_) => models::models(paths),
     }
 }
+
+/// Closes the environment and the memory of this process, which hold keys, to all other programs of the user: what a
+/// model's command runs is one of them. The price is that there are no core files, and a debugger needs root.
+#[cfg(target_os = "linux")]
+fn close() {
+    use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+    // A system that can't is as open as it was.
+    let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
+}
+
+#[cfg(not(target_os = "linux"))]
+fn close() {}
 
 /// Says why a command failed, on stderr.
 fn tell(fail: &Fail) -> Exit {

@@ -4,7 +4,7 @@
 //! tries once; what is tried again, and when, is the core's decision.
 //!
 //! Reading order: [`Service`] (where a model is), [`OpenAiChat`] (the dialect), then inward: `request` and `kept`
-//! (what goes out), `client` and `sse` (bytes), `chunk`, `fold` and `calls` (what comes in), `trouble`, `classify` and
+//! (what goes out), `client` and `sse` (bytes), `chunk`, `fold`, `calls` and `mask` (what comes in), `trouble`, `classify` and
 //! `retry_after` (what went wrong).
 
 mod calls;
@@ -13,6 +13,7 @@ mod classify;
 mod client;
 mod fold;
 mod kept;
+mod mask;
 mod models;
 mod openai_chat;
 mod request;

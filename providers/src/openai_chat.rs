@@ -9,6 +9,7 @@ use tokio::runtime::Handle;
 
 use crate::client::{Body, Connection};
 use crate::fold::{Fold, Sink};
+use crate::mask::Mask;
 use crate::request;
 use crate::service::{Service, ServiceError};
 use crate::sse::SseReader;
@@ -67,14 +68,22 @@ impl Provider for OpenAiChat {
     ) -> Result<Reply, ProviderError> {
         let json = request::body(request, &self.model, self.connection.host());
         // A fast stream may never wait, so the switch is looked at with each piece too.
-        let mut sink = |delta| {
+        let mut mask = Mask::new(self.service.secret_key());
+        let mut masked = |delta| {
             if cancel.is_set() {
                 ControlFlow::Break(())
             } else {
-                sink(delta)
+                mask.push(delta, sink)
             }
         };
-        wait(&self.handle, cancel, self.ask(json, &mut sink)).map_err(|stop| stop.into_error(&self.service))
+        let answer = wait(&self.handle, cancel, self.ask(json, &mut masked));
+        // Also before a failure: what came is part of what was said.
+        if mask.end(sink).is_break() {
+            return Err(ProviderError::Cancelled);
+        }
+        answer
+            .map(|reply| mask.reply(reply))
+            .map_err(|stop| stop.into_error(&self.service))
     }
 }
 

@@ -9,6 +9,8 @@ use reqwest::Url;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
 
+use crate::mask::MASK;
+
 /// Where a service is and what opens it. Its `Debug` shows neither the key nor a header's value.
 #[derive(Clone)]
 pub struct Service {
@@ -84,6 +86,12 @@ impl Service {
         Some(key).filter(|key| !key.is_empty())
     }
 
+    /// The key, if it is long enough to be a secret and no word such as `not-needed`, as local servers are given.
+    pub(crate) fn secret_key(&self) -> Option<&str> {
+        const LEAST: usize = 16;
+        self.bare_key().filter(|key| key.len() >= LEAST)
+    }
+
     fn secret_value(&self, name: &str, value: &str) -> Result<HeaderValue, ServiceError> {
         let mut value = HeaderValue::from_str(value).map_err(|_| self.bad_header(name))?;
         value.set_sensitive(true);
@@ -108,7 +116,7 @@ impl Service {
         self.bare_key()
             .into_iter()
             .chain(values)
-            .fold(text.to_owned(), |text, secret| text.replace(secret, "***"))
+            .fold(text.to_owned(), |text, secret| text.replace(secret, MASK))
     }
 }
 

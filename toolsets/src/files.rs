@@ -67,6 +67,7 @@ impl Files {
         match fs::symlink_metadata(&place.real) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 self.check_unmoved(place)?;
+                self.check_folder(place)?;
                 return Ok(None);
             }
             Err(_) | Ok(_) => {}
@@ -93,6 +94,18 @@ impl Files {
         let shown = self.places.shown(&place.path);
         Err(ToolError::new(format!(
             "{shown} has changed since it was shown: it leads to another file now; nothing was done, call again"
+        )))
+    }
+
+    /// Fails for a place in the session's folder if that is gone: whoever took it away does not want it made anew.
+    fn check_folder(&self, place: &Place) -> Result<(), ToolError> {
+        let folder = self.places.cwd();
+        if !place.path.starts_with(folder) || folder.is_dir() {
+            return Ok(());
+        }
+        let folder = folder.display();
+        Err(ToolError::new(format!(
+            "the session's folder {folder} is gone; nothing was done, ask the user to put it back or to begin a session elsewhere"
         )))
     }
 

@@ -18,6 +18,20 @@ const LIMIT: Duration = Duration::from_secs(1);
 /// More output is not read.
 const MAX_OUTPUT: u64 = 4 * 1024 * 1024;
 
+/// What git gets of the agent's environment.
+const KEPT: [&str; 9] = [
+    "PATH",
+    "HOME",
+    "XDG_CONFIG_HOME",
+    "USER",
+    "LANG",
+    "LC_ALL",
+    "TMPDIR",
+    "LD_LIBRARY_PATH",
+    // Through sudo, it says whose repositories are trusted.
+    "SUDO_UID",
+];
+
 /// `branch main, clean`, or what differs; none outside of a repository and where git can't say in time.
 pub(crate) fn state(folder: &Path) -> Option<String> {
     let root = folder.ancestors().find(|folder| folder.join(".git").exists())?;
@@ -60,9 +74,9 @@ fn switched_off(names: &str) -> Option<Vec<String>> {
 
 fn run(git: &Path, folder: &Path, settings: &[String], arguments: &[&str], deadline: Instant) -> Option<Vec<u8>> {
     let mut command = Command::new(git);
-    for (name, _) in std::env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"GIT_")) {
-        command.env_remove(name);
-    }
+    // Nothing else is its business: keys are not, and most of what begins with `GIT_` would lead it elsewhere.
+    command.env_clear();
+    command.envs(KEPT.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
     command
         .env("GIT_ALLOW_PROTOCOL", "none")
         .env("GIT_NO_LAZY_FETCH", "1")
@@ -193,6 +207,21 @@ mod tests {
         );
         git(&room, &["checkout", "-q", "--detach"]);
         assert!(state(&room.path("")).unwrap().starts_with("detached at "));
+    }
+
+    #[test]
+    fn git_gets_no_more_of_the_environment_than_it_needs() {
+        let room = Room::new();
+        let deadline = Instant::now() + Duration::from_secs(60);
+        let settings = ["alias.show-environment=!env".to_owned()];
+        let git = program("git").unwrap();
+        let seen = run(&git, &room.path(""), &settings, &["show-environment"], deadline).unwrap();
+        let seen = String::from_utf8(seen).unwrap();
+        // Cargo sets it for tests; a key would go the same way.
+        assert!(
+            seen.contains("PATH=") && !seen.contains("CARGO_MANIFEST_DIR="),
+            "{seen}"
+        );
     }
 
     #[test]

@@ -15,6 +15,7 @@ mod nearby;
 mod patch;
 mod picture;
 mod place;
+mod private;
 mod process;
 mod process_tool;
 mod read_file;

@@ -11,6 +11,8 @@ use agent_core::plan::Place;
 use agent_core::tool::ToolError;
 use agent_core::workspace::Scope;
 
+use crate::private;
+
 /// As many symbolic links as Linux follows in one path.
 const MAX_LINKS: usize = 40;
 
@@ -68,6 +70,10 @@ impl Places {
         let real = real_path(&path)?;
         if self.forbids(&real) {
             return Err(self.refusal(&path));
+        }
+        if private::is_private(&real) {
+            let shown = self.shown(&path);
+            return Err(ToolError::new(format!("{shown} is not read: {}", private::REASON)));
         }
         Ok(Place { path, real })
     }
@@ -290,6 +296,21 @@ mod tests {
         ] {
             let error = room.files.places.resolve(name).unwrap_err();
             assert!(error.message.contains("belongs to the agent itself"), "{name}: {error}");
+        }
+    }
+
+    #[test]
+    fn environments_and_memories_are_refused() {
+        let room = Room::new();
+        symlink("/proc/1", room.path("init")).unwrap();
+        for name in [
+            "/proc/1/environ",
+            "/proc/1/mem",
+            "init/environ",
+            "/proc/thread-self/environ",
+        ] {
+            let error = room.files.places.resolve(name).unwrap_err();
+            assert!(error.message.contains("keys"), "{name}: {error}");
         }
     }
 }

@@ -8,6 +8,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use agent_core::cancel::Cancel;
 use agent_core::event::{Display, Progress, ToolKind, ToolOutput};
 use agent_core::plan::Plan;
 use agent_core::provider::ToolSpec;
@@ -129,7 +130,7 @@ impl Tool for Process {
         })
     }
 
-    fn plan(&self, input: &Value) -> Result<Planned, ToolError> {
+    fn plan(&self, input: &Value, _cancel: &Cancel) -> Result<Planned, ToolError> {
         let args: Args = input::parse("process", input)?;
         let background = || self.background(args.id.as_deref());
         match args.action {

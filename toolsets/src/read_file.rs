@@ -3,6 +3,7 @@
 use std::io::Read;
 use std::sync::Arc;
 
+use agent_core::cancel::Cancel;
 use agent_core::content::{Blob, Content};
 use agent_core::event::{Display, ToolKind, ToolOutput};
 use agent_core::plan::{Location, Place, Plan};
@@ -91,7 +92,7 @@ impl Tool for ReadFile {
         true
     }
 
-    fn plan(&self, input: &Value) -> Result<Planned, ToolError> {
+    fn plan(&self, input: &Value, _cancel: &Cancel) -> Result<Planned, ToolError> {
         let arguments: Arguments = input::parse(&self.spec.name, input)?;
         let place = self.files.places.resolve(&arguments.path)?;
         let wanted = arguments.wanted();
@@ -201,8 +202,6 @@ mod tests {
 
     use std::os::unix::fs::symlink;
     use std::path::Path;
-
-    use agent_core::cancel::Cancel;
 
     use super::*;
     use crate::testing::{Room, call, fifo};
@@ -340,7 +339,7 @@ mod tests {
         room.write("f", "f");
         let outside = tempfile::NamedTempFile::new().unwrap();
         let planned = ReadFile::new(Arc::clone(&room.files))
-            .plan(&json!({"path": "f"}))
+            .plan(&json!({"path": "f"}), &Cancel::new())
             .unwrap();
         std::fs::remove_file(room.path("f")).unwrap();
         symlink(outside.path(), room.path("f")).unwrap();
@@ -356,7 +355,9 @@ mod tests {
     fn the_plan_names_the_place_and_the_line() {
         let room = Room::new();
         let tool = ReadFile::new(Arc::clone(&room.files));
-        let planned = tool.plan(&json!({"path": "src/a.rs", "offset": 10})).unwrap();
+        let planned = tool
+            .plan(&json!({"path": "src/a.rs", "offset": 10}), &Cancel::new())
+            .unwrap();
         let path = room.path("src/a.rs");
         assert_eq!(
             planned.plan,

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use agent_core::cancel::Cancel;
 use agent_core::config::Config;
 use agent_core::event::{Display, Progress, ToolKind, ToolOutput};
 use agent_core::plan::{CommandPlan, Place, Plan};
@@ -141,7 +142,7 @@ impl Tool for Terminal {
         plan.is_ok_and(|plan| plan.facts.read_only && plan.facts.forbidden.is_none())
     }
 
-    fn plan(&self, input: &Value) -> Result<Planned, ToolError> {
+    fn plan(&self, input: &Value, _cancel: &Cancel) -> Result<Planned, ToolError> {
         let args: Args = input::parse("terminal", input)?;
         let limit = args.timeout.map_or(Ok(self.limit), seconds)?;
         let plan = self.command_plan(&args)?;

@@ -89,7 +89,7 @@ fn scope(folder: &Path) -> Scope {
 
 /// Plans and runs a call.
 pub(crate) fn call(tool: &dyn Tool, input: Value) -> Result<ToolOutput, ToolError> {
-    let planned = tool.plan(&input)?;
+    let planned = tool.plan(&input, &Cancel::new())?;
     (planned.action)(&Run {
         cancel: &Cancel::new(),
         report: &|_| {},
@@ -98,7 +98,7 @@ pub(crate) fn call(tool: &dyn Tool, input: Value) -> Result<ToolOutput, ToolErro
 
 /// The plan of a call.
 pub(crate) fn plan(tool: &dyn Tool, input: Value) -> Result<Plan, ToolError> {
-    tool.plan(&input).map(|planned| planned.plan)
+    tool.plan(&input, &Cancel::new()).map(|planned| planned.plan)
 }
 
 /// Makes a named pipe.

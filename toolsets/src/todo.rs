@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
+use agent_core::cancel::Cancel;
 use agent_core::event::{Display, PlanEntry, PlanStatus, ToolKind, ToolOutput};
 use agent_core::plan::Plan;
 use agent_core::provider::ToolSpec;
@@ -91,7 +92,7 @@ impl Tool for Todo {
         false
     }
 
-    fn plan(&self, input: &Value) -> Result<Planned, ToolError> {
+    fn plan(&self, input: &Value, _cancel: &Cancel) -> Result<Planned, ToolError> {
         let Arguments { items, merge } = input::parse(&self.spec.name, input)?;
         let list = Arc::clone(&self.entries);
         Ok(Planned {
@@ -185,7 +186,6 @@ fn id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
 
-    use agent_core::cancel::Cancel;
     use agent_core::tool::Run;
 
     use super::*;
@@ -197,7 +197,7 @@ mod tests {
                 *told.lock() = Some(entries);
             }
         };
-        let planned = tool.plan(&input);
+        let planned = tool.plan(&input, &Cancel::new());
         let result = planned.and_then(|planned| {
             (planned.action)(&Run {
                 cancel: &Cancel::new(),

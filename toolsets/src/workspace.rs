@@ -129,6 +129,7 @@ impl Workspace for LocalWorkspace {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
 
+    use agent_core::cancel::Cancel;
     use agent_core::tool::ToolError;
     use serde_json::{Value, json};
 
@@ -232,7 +233,7 @@ mod tests {
             );
             tool.only_reads(input);
             assert!(
-                tool.plan(input).is_err() || tool.spec().name == "todo",
+                tool.plan(input, &Cancel::new()).is_err() || tool.spec().name == "todo",
                 "{} {input}",
                 tool.spec().name
             );

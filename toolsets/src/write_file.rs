@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use agent_core::cancel::Cancel;
 use agent_core::change::FileChange;
 use agent_core::event::{Display, ToolKind, ToolOutput};
 use agent_core::plan::{Location, Place, Plan};
@@ -121,7 +122,7 @@ impl Tool for WriteFile {
         false
     }
 
-    fn plan(&self, input: &Value) -> Result<Planned, ToolError> {
+    fn plan(&self, input: &Value, _cancel: &Cancel) -> Result<Planned, ToolError> {
         let arguments: Arguments = input::parse(&self.spec.name, input)?;
         if arguments.path.ends_with('/') {
             let path = arguments.path;
@@ -179,7 +180,6 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::{PermissionsExt, symlink};
 
-    use agent_core::cancel::Cancel;
     use agent_core::tool::Run;
 
     use super::*;
@@ -193,6 +193,36 @@ mod tests {
 
     fn read(room: &Room, path: &str) {
         call(&ReadFile::new(Arc::clone(&room.files)), json!({"path": path})).unwrap();
+    }
+
+    #[test]
+    fn a_session_folder_that_is_gone_is_not_made_again() {
+        let room = Room::new();
+        let tool = WriteFile::new(Arc::clone(&room.files));
+        let planned = tool
+            .plan(&json!({"path": "planned/f", "content": "x"}), &Cancel::new())
+            .unwrap();
+        fs::remove_dir(room.path("")).unwrap();
+        let cancel = Cancel::new();
+        let run = Run {
+            cancel: &cancel,
+            report: &|_| {},
+        };
+        let late = (planned.action)(&run).unwrap_err();
+        let patch = crate::patch::Patch::new(Arc::clone(&room.files));
+        let added = "*** Begin Patch\n*** Add File: g\n+x\n*** End Patch";
+        for error in [
+            late,
+            write(&room, "f", "x").unwrap_err(),
+            write(&room, "new/f", "x").unwrap_err(),
+            call(&patch, json!({ "patch": added })).unwrap_err(),
+        ] {
+            assert!(
+                error.message.contains("folder") && error.message.contains("is gone"),
+                "{error}"
+            );
+        }
+        assert!(!room.path("").exists());
     }
 
     #[test]
@@ -316,7 +346,9 @@ mod tests {
         room.write("f", "old");
         read(&room, "f");
         let tool = WriteFile::new(Arc::clone(&room.files));
-        let planned = tool.plan(&json!({"path": "f", "content": "new"})).unwrap();
+        let planned = tool
+            .plan(&json!({"path": "f", "content": "new"}), &Cancel::new())
+            .unwrap();
         room.write("f", "other");
         let run = Run {
             cancel: &Cancel::new(),

@@ -7,6 +7,9 @@ use serde_json::{Map, Value};
 use super::fault;
 use super::framer::Line;
 
+/// The most values in a line. Texts may be long, pictures among them; nothing has many parts.
+const MOST_VALUES: usize = 100_000;
+
 /// A message from the client.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Incoming {
@@ -46,6 +49,12 @@ pub(crate) fn read(line: Line) -> Result<Option<Incoming>, Refused> {
         Line::NotUtf8 => return Err(unreadable("the line is not valid UTF-8")),
         Line::TooLong => return Err(refused(RequestId::Null, "message too large: a line may have 64 MiB")),
     };
+    if has_too_many_values(&text) {
+        return Err(refused(
+            RequestId::Null,
+            "message too large: a line may have 100,000 values",
+        ));
+    }
     // The parser refuses 128 levels of nesting and more, so no line can exhaust the stack.
     match serde_json::from_str(&text) {
         Ok(Value::Object(message)) => sort(message).map(Some),
@@ -58,6 +67,25 @@ pub(crate) fn read(line: Line) -> Result<Option<Incoming>, Refused> {
         }
         Err(_) => Err(unreadable("the line is not valid JSON")),
     }
+}
+
+/// Whether a line has more values than any message needs. Each takes many times its bytes once it is parsed, so they are
+/// counted before: by what begins one or parts two, outside of texts.
+fn has_too_many_values(text: &str) -> bool {
+    if text.len() <= MOST_VALUES {
+        return false;
+    }
+    let (mut values, mut in_text, mut escaped) = (0, false, false);
+    for byte in text.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = in_text,
+            b'"' => in_text = !in_text,
+            b',' | b'[' | b'{' if !in_text => values += 1,
+            _ => {}
+        }
+    }
+    values > MOST_VALUES
 }
 
 fn sort(mut message: Map<String, Value>) -> Result<Incoming, Refused> {
@@ -200,6 +228,23 @@ mod tests {
     #[test]
     fn a_line_that_is_too_large_is_an_invalid_request() {
         refuses(Line::TooLong, -32600, RequestId::Null);
+    }
+
+    #[test]
+    fn a_line_of_too_many_values_is_refused_before_it_is_parsed() {
+        let call = |params: &str| format!(r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{params}}}"#);
+        let list = |value: &str| call(&format!("[{}{value}]", format!("{value},").repeat(MOST_VALUES)));
+        for value in ["0", "[]", "{}", r#""a""#, r#"{"a":[]}"#] {
+            refuses(text(&list(value)), -32600, RequestId::Null);
+        }
+        // No JSON at all, but nobody has to parse it to its end to see that.
+        refuses(text(&"[".repeat(1_000_000)), -32600, RequestId::Null);
+        for params in [
+            format!("[{}0]", "0,".repeat(MOST_VALUES / 2)),
+            format!("\"{}\"", r#"a,[{\\\","#.repeat(MOST_VALUES)),
+        ] {
+            assert!(read(text(&call(&params))).is_ok(), "{}", &params[..20]);
+        }
     }
 
     #[test]

@@ -59,7 +59,7 @@ impl Job {
 
     /// The result, or nothing if the call got no go.
     fn plan_and_run(&self, to_turn: &Sender<FromLane>) -> Option<Result<ToolOutput, ToolError>> {
-        let planned = match self.tool.plan(&self.input) {
+        let planned = match self.tool.plan(&self.input, &self.cancel) {
             Ok(planned) => planned,
             Err(error) => return Some(Err(error)),
         };

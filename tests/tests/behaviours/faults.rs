@@ -87,7 +87,7 @@ impl Tool for Faulty {
         true
     }
 
-    fn plan(&self, _: &Value) -> Result<Planned, ToolError> {
+    fn plan(&self, _: &Value, _: &Cancel) -> Result<Planned, ToolError> {
         assert!(!matches!(self.place, Place::Plan), "a fault that a test makes");
         let place = self.place;
         Ok(Planned {

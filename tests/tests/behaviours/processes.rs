@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use serde_json::{Value, json};
 use talaria_tests::client::{Client, Home};
 use talaria_tests::start::wait_until;
 
@@ -60,6 +60,48 @@ fn a_killed_agent_takes_all_its_processes_along() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn no_tool_reads_a_key_out_of_the_agent() {
+    const KEY: &str = "canary-7c1f";
+    // Spelled so that only the kernel can say no; then so that the text is refused.
+    let hidden = "p=/proc; cat $p/$PPID/env* $p/$PPID/task/*/env*; ls $p/$PPID/fd; env; echo looked";
+    let plain = "cat /proc/$PPID/environ";
+    let home = home(&[
+        calls(&[
+            ("terminal", json!({"command": hidden})),
+            ("terminal", json!({"command": plain})),
+        ]),
+        calls(&[
+            ("read_file", json!({"path": "/proc/self/environ"})),
+            ("read_file", json!({"path": "/proc/thread-self/environ"})),
+        ]),
+        says("done"),
+    ]);
+    // Root in a container has no more rights than this; with all of them, nothing is closed to it.
+    let rights = "setpriv --bounding-set -sys_ptrace,-sys_admin,-perfmon";
+    let script = format!("if [ \"$(id -u)\" = 0 ]; then exec {rights} \"$@\"; else exec \"$@\"; fi");
+    if std::process::Command::new("setpriv").arg("--version").output().is_err() {
+        return talaria_tests::start::skip("root can't be bound here");
+    }
+    let mut command = talaria_tests::start::through_shell(&home, &script);
+    command.env("CANARY_API_KEY", KEY);
+    let mut client = talaria_tests::start::initialized(command);
+    let session = client.new_session(&home.workspace());
+    set_mode(&mut client, &session, "dont_ask");
+    assert_eq!(client.prompt(&session, "go"), "end_turn");
+    let ends = ends(&client, 0);
+    assert!(text_of(&ends[0]).contains("looked"), "{}", ends[0]);
+    assert!(text_of(&ends[0]).contains("Permission denied"), "{}", ends[0]);
+    assert!(text_of(&ends[1]).contains("never run"), "{}", ends[1]);
+    assert_eq!(
+        (&ends[2]["status"], &ends[3]["status"]),
+        (&json!("failed"), &json!("failed"))
+    );
+    let log = Value::from(client.log.clone()).to_string();
+    assert!(!log.contains(KEY), "{log}");
+}
+
+#[test]
 fn a_command_that_leaves_something_running_answers_at_once() {
     for command in [
         "(sleep 641 &) ; echo ok",
@@ -81,6 +123,64 @@ fn a_command_that_leaves_something_running_answers_at_once() {
             left.iter().all(|(pid, _)| !is_alive(*pid))
         });
     }
+}
+
+/// The process whose command line is this; waits for it.
+#[cfg(target_os = "linux")]
+fn process_of(line: &str) -> u32 {
+    let mut found = None;
+    wait_until(line, || {
+        let processes = std::fs::read_dir("/proc").unwrap().flatten();
+        let mut numbers = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        found = numbers.find(|pid: &u32| {
+            let own = std::fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            own.trim_end_matches('\0').replace('\0', " ") == line
+        });
+        found.is_some()
+    });
+    found.unwrap()
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn what_left_its_group_ends_with_the_agent() {
+    let home = Home::new();
+    let (mut client, session) = Client::with_session(&home);
+    client.prompt(
+        &session,
+        "run env -i setsid sleep 671.1 & (setsid sleep 671.2 &); env -i setsid sh -c 'sleep 671.3; :' & echo ok",
+    );
+    let left = ["sleep 671.1", "sleep 671.2", "sleep 671.3"].map(process_of);
+    assert!(client.close().success());
+    for pid in left {
+        assert!(!is_alive(pid), "{pid}");
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn what_left_its_group_ends_with_a_killed_agent() {
+    let home = Home::new();
+    let (mut client, session) = Client::with_session(&home);
+    client.prompt(
+        &session,
+        "run setsid sleep 672.1 >/dev/null 2>&1 & (setsid nohup sleep 672.2 &) ; echo ok",
+    );
+    let left = ["sleep 672.1", "sleep 672.2"].map(process_of);
+    client.kill();
+    wait_until("the end of all processes", || left.iter().all(|pid| !is_alive(*pid)));
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn an_orphan_that_has_ended_leaves_no_zombie() {
+    let home = Home::new();
+    let (mut client, session) = Client::with_session(&home);
+    client.prompt(
+        &session,
+        "run (setsid sleep 0.01 &); (sleep 0.02 &); (setsid sleep 0.3 &); sleep 0.1; echo ok",
+    );
+    wait_until("no child but the guard", || descendants(client.pid()).len() <= 1);
 }
 
 #[test]

@@ -25,6 +25,33 @@ fn slow(word: &str, times: usize) -> Reply {
 }
 
 #[test]
+fn a_prompt_that_waits_for_a_free_thread_is_cancelled_at_once() {
+    let home = Home::new();
+    let mut client = Client::initialized(&home, json!({}));
+    client.permission = None;
+    // As many turns as run at once, each with an open question.
+    let busy: Vec<i64> = (0..64)
+        .map(|_| {
+            let session = client.new_session(&home.workspace());
+            let prompt = client.begin_prompt(&session, "run touch x");
+            client.wait_for(|message| message["method"] == "session/request_permission");
+            prompt
+        })
+        .collect();
+    let session = client.new_session(&home.workspace());
+    for round in 0..2 {
+        let waiting = client.begin_prompt(&session, &format!("say {round}"));
+        let queued = client.begin_prompt(&session, "say queued");
+        client.notify("session/cancel", json!({ "sessionId": session }));
+        assert_eq!(client.stop_reason(waiting), "cancelled");
+        assert_eq!(client.stop_reason(queued), "cancelled");
+    }
+    let is_answered = |message: &Value| message.get("method").is_none() && busy.iter().any(|id| message["id"] == *id);
+    assert!(!client.log.iter().any(is_answered), "the others go on");
+    assert!(client.close().success());
+}
+
+#[test]
 fn a_cancel_of_nothing_does_nothing_to_the_next_prompt() {
     let home = Home::new();
     let (mut client, session) = Client::with_session(&home);

@@ -1,9 +1,9 @@
 //! A key goes to its service and nowhere else.
 
-use agent_core::event::ErrorClass;
+use agent_core::event::{CallInput, ErrorClass};
 use agent_core::provider::ProviderError;
 use providers::{OpenAiChat, Service, ServiceError, list_models};
-use serde_json::json;
+use serde_json::{Value, json};
 use talaria_tests::mock::{Mock, Reply as Answer};
 
 use crate::ask::{KEY, TEAM, ask, ask_once, handle, model, open, service};
@@ -47,6 +47,30 @@ fn the_key_goes_out_in_its_header_and_shows_up_nowhere() {
     assert_eq!(asked.line, "POST /v1/chat/completions");
     assert_eq!(asked.header("authorization"), Some(format!("Bearer {KEY}").as_str()));
     assert_eq!(asked.header("x-team"), Some(TEAM));
+}
+
+#[test]
+fn a_key_that_a_reply_echoes_is_masked_in_all_of_it() {
+    let chunk = |delta: Value, finish: Value| {
+        let chunk = json!({"choices": [{"index": 0, "delta": delta, "finish_reason": finish}]});
+        format!("data: {chunk}\n\n")
+    };
+    let (start, end) = KEY.split_at(9);
+    let arguments = json!({"path": KEY}).to_string();
+    let call = json!({"index": 0, "id": "c", "function": {"name": "read_file", "arguments": arguments}});
+    let events = [
+        chunk(json!({"reasoning_content": format!("thinks {start}")}), Value::Null),
+        chunk(json!({"reasoning_content": end}), Value::Null),
+        chunk(json!({"content": format!("says {KEY} and {start}")}), Value::Null),
+        chunk(json!({"content": format!("{end}, and sk-")}), Value::Null),
+        chunk(json!({"tool_calls": [call]}), json!("tool_calls")),
+    ];
+    let outcome = ask_once(Answer::sse(events.concat()));
+    assert_eq!(outcome.thought, "thinks ***");
+    assert_eq!(outcome.text, "says *** and ***, and sk-");
+    let reply = outcome.end.unwrap();
+    assert_eq!(reply.calls[0].input, CallInput::Json(json!({"path": "***"})));
+    assert!(!format!("{reply:?}").contains(KEY), "{reply:?}");
 }
 
 #[test]

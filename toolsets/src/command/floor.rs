@@ -1,5 +1,5 @@
 //! What is never run, in any mode: commands that take away the machine, the home folder or the work, the user's own
-//! rules, and whatever names our own folders. Only what stands literally in the text is found.
+//! rules, and whatever names our own folders or the keys in other processes. Only what stands literally in the text is found.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -9,6 +9,7 @@ use super::deny;
 use super::place::{lexical, real};
 use super::syntax::Script;
 use super::unwrap::{all_commands, base_name};
+use crate::private;
 
 /// They belong to the system; nothing in them is anybody's work.
 const SYSTEM: [&str; 16] = [
@@ -151,11 +152,16 @@ impl Floor<'_> {
             .collect()
     }
 
-    /// Whether anything in the text names one of our own folders.
+    /// Whether a path names what holds keys of another process. As it is spelled: `/proc/self` is the command's own.
+    fn is_private(&self, path: &str) -> bool {
+        expanded(path, self.ground).is_some_and(|path| {
+            let mut named = self.entered.iter().map(|base| base.join(&path));
+            named.any(|named| private::is_private(&lexical(&named)))
+        })
+    }
+
+    /// Whether anything in the text names one of our own folders, or what holds keys.
     fn ours(&self, text: &str, script: &Script, commands: &[Vec<String>]) -> Option<String> {
-        if self.ground.forbidden.is_empty() {
-            return None;
-        }
         let words: BTreeSet<&String> = commands
             .iter()
             .flatten()
@@ -163,6 +169,9 @@ impl Floor<'_> {
             .take(MOST_WORDS)
             .collect();
         let parts: BTreeSet<&str> = words.into_iter().flat_map(|word| parts(word)).collect();
+        if private::is_spelled(text) || parts.iter().any(|part| self.is_private(part)) {
+            return Some(private::REASON.to_owned());
+        }
         let mut places = parts.into_iter().flat_map(|part| self.places(part, &self.entered));
         let named = places.any(|place| self.ground.is_forbidden(&place));
         let spelled = self

@@ -1,5 +1,7 @@
 //! Applying an edit to a text: pure, all or nothing, and without touching a byte that the edit does not mean.
 
+use agent_core::cancel::Cancel;
+
 use super::find::Level;
 use super::hunk::{self, Hunk};
 use super::nearest::Nearest;
@@ -58,16 +60,18 @@ pub(crate) enum MatchError {
          as a whole; use a command instead"
     )]
     TooLarge { places: usize },
+    #[error("cancelled while its place was looked for; nothing was changed")]
+    Cancelled,
 }
 
 /// Applies an edit.
 ///
 /// # Errors
-/// The place that it means is not there, or there is more than one.
-pub(crate) fn apply(text: &str, change: &Change) -> Result<Applied, MatchError> {
+/// The place that it means is not there, or there is more than one; or nobody waits any more.
+pub(crate) fn apply(text: &str, change: &Change, cancel: &Cancel) -> Result<Applied, MatchError> {
     let applied = match change {
-        Change::Replace { old, new, all } => replace::replace(text, old, new, *all)?,
-        Change::Hunks(hunks) => hunk::apply(text, hunks)?,
+        Change::Replace { old, new, all } => replace::replace(text, old, new, *all, cancel)?,
+        Change::Hunks(hunks) => hunk::apply(text, hunks, cancel)?,
     };
     if applied.text == text {
         Err(MatchError::Same)

@@ -2,11 +2,12 @@
 
 use std::fs::{self, Permissions};
 
+use agent_core::cancel::Cancel;
 use agent_core::change::FileChange;
 use agent_core::plan::{Location, Place};
 use agent_core::tool::ToolError;
 
-use super::apply::{Applied, Change, apply};
+use super::apply::{Applied, Change, MatchError, apply};
 use crate::coding::Coding;
 use crate::edit::{self, Edit};
 use crate::files::{Files, MAX_WHOLE};
@@ -15,6 +16,7 @@ use crate::write_file::{decode, encode};
 /// All files of a patch, each once, in the order it names them.
 pub(crate) struct Drafts<'a> {
     files: &'a Files,
+    cancel: &'a Cancel,
     drafts: Vec<Draft>,
     notes: Vec<String>,
 }
@@ -47,9 +49,11 @@ pub(crate) struct Finished {
 }
 
 impl<'a> Drafts<'a> {
-    pub(crate) fn new(files: &'a Files) -> Self {
+    /// Nothing yet. After `cancel` has been set, whatever takes time fails.
+    pub(crate) fn new(files: &'a Files, cancel: &'a Cancel) -> Self {
         Self {
             files,
+            cancel,
             drafts: Vec::new(),
             notes: Vec::new(),
         }
@@ -122,6 +126,9 @@ impl<'a> Drafts<'a> {
         let (places, notes) = (self.places(), self.notes.join("\n"));
         let (mut edits, mut locations) = (Vec::new(), Vec::new());
         for draft in self.drafts {
+            if self.cancel.is_set() {
+                return Err((places, ToolError::new(MatchError::Cancelled.to_string())));
+            }
             let line = draft.first_change();
             match draft.into_edit(self.files) {
                 Ok(None) => {}
@@ -171,7 +178,8 @@ impl<'a> Drafts<'a> {
     }
 
     fn applied(&mut self, index: usize, change: &Change) -> Result<Applied, ToolError> {
-        let applied = apply(self.text(index)?, change);
+        let cancel = self.cancel;
+        let applied = apply(self.text(index)?, change, cancel);
         applied.map_err(|error| ToolError::new(format!("{}: {error}", self.shown(index))))
     }
 

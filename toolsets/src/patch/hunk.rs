@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use agent_core::cancel::Cancel;
+
 use super::apply::{Applied, MatchError, TOLD};
 use super::find::{self, Found, Level};
 use super::nearest;
@@ -31,13 +33,13 @@ pub(crate) enum HunkLine {
 }
 
 /// Applies the hunks of a patch: each is found in the text as it was, and none may overlap another.
-pub(crate) fn apply(text: &str, hunks: &[Hunk]) -> Result<Applied, MatchError> {
+pub(crate) fn apply(text: &str, hunks: &[Hunk], cancel: &Cancel) -> Result<Applied, MatchError> {
     let lines = lines(text);
     let mut parts: Vec<Part<'_>> = Vec::new();
     let mut level = Level::Exact;
     let mut cursor = 0;
     for hunk in hunks {
-        let (part, reached) = place_hunk(text, &lines, hunk, cursor)?;
+        let (part, reached) = place_hunk(text, &lines, hunk, cursor, cancel)?;
         level = level.max(reached);
         cursor = part.found.start + part.hunk.old_lines().len();
         parts.push(part);
@@ -74,6 +76,7 @@ fn place_hunk<'a>(
     lines: &[Line<'_>],
     hunk: &'a Hunk,
     cursor: usize,
+    cancel: &Cancel,
 ) -> Result<(Part<'a>, Level), MatchError> {
     let after = anchor(lines, &hunk.anchors, cursor)?;
     let wanted = hunk.old_lines();
@@ -81,6 +84,9 @@ fn place_hunk<'a>(
         return Ok((insertion(lines, hunk, after), Level::Exact));
     }
     for level in Level::OF_LINES {
+        if cancel.is_set() {
+            return Err(MatchError::Cancelled);
+        }
         let mut found = find::places(lines, &wanted, level);
         if hunk.at_end {
             found.retain(|found| found.start + wanted.len() == lines.len());
@@ -96,7 +102,7 @@ fn place_hunk<'a>(
             ));
         }
     }
-    Err(MatchError::NotFound(nearest::nearest(text, &wanted, "")))
+    Err(MatchError::NotFound(nearest::nearest(text, &wanted, "", cancel)))
 }
 
 /// The one place that is meant: the said line, the first after an anchor, the only one after the hunk before, or the

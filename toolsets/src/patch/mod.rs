@@ -16,6 +16,7 @@ mod v4a;
 
 use std::sync::Arc;
 
+use agent_core::cancel::Cancel;
 use agent_core::event::{Display, ToolKind, ToolOutput};
 use agent_core::plan::{Location, Place, Plan};
 use agent_core::provider::ToolSpec;
@@ -141,9 +142,9 @@ impl Tool for Patch {
         false
     }
 
-    fn plan(&self, input: &Value) -> Result<Planned, ToolError> {
+    fn plan(&self, input: &Value, cancel: &Cancel) -> Result<Planned, ToolError> {
         let arguments: Arguments = input::parse(&self.spec.name, input)?;
-        let mut drafts = Drafts::new(&self.files);
+        let mut drafts = Drafts::new(&self.files, cancel);
         for step in arguments.files()? {
             let done = match step {
                 Step::Add(path, text) => drafts.add(&path, text),

@@ -3,6 +3,8 @@
 use std::collections::HashSet;
 use std::fmt;
 
+use agent_core::cancel::Cancel;
+
 use super::find::plain;
 use crate::lines::{Line, lines};
 
@@ -45,21 +47,21 @@ impl fmt::Display for Nearest {
     }
 }
 
-/// Finds what is most like the wanted lines.
-pub(crate) fn nearest(text: &str, wanted: &[&str], new: &str) -> Nearest {
+/// Finds what is most like the wanted lines, as far as it has looked when `cancel` is set.
+pub(crate) fn nearest(text: &str, wanted: &[&str], new: &str, cancel: &Cancel) -> Nearest {
     let lines = lines(text);
     let done_at = (new.trim().len() >= 8)
         .then(|| text.find(new))
         .flatten()
         .map(|at| text[..at].matches('\n').count() + 1);
     Nearest {
-        lines: similar_lines(&lines, wanted),
+        lines: similar_lines(&lines, wanted, cancel),
         done_at,
         numbered: wanted.iter().all(|line| is_numbered(line)),
     }
 }
 
-fn similar_lines(lines: &[Line<'_>], wanted: &[&str]) -> Vec<(usize, String)> {
+fn similar_lines(lines: &[Line<'_>], wanted: &[&str], cancel: &Cancel) -> Vec<(usize, String)> {
     // The longest line says most about the place.
     let Some((index, longest)) = wanted.iter().enumerate().max_by_key(|(_, line)| line.trim().len()) else {
         return Vec::new();
@@ -68,6 +70,7 @@ fn similar_lines(lines: &[Line<'_>], wanted: &[&str]) -> Vec<(usize, String)> {
     let best = lines
         .iter()
         .take(MAX_LINES)
+        .take_while(|_| !cancel.is_set())
         .enumerate()
         .map(|(at, line)| (likeness(&pairs, line.text), at))
         .filter(|(score, _)| *score >= ALIKE)

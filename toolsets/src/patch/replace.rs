@@ -2,6 +2,9 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
+use std::time::Duration;
+
+use agent_core::cancel::Cancel;
 
 use super::apply::{Applied, MatchError, TOLD};
 use super::find::{self, Level};
@@ -12,8 +15,11 @@ use super::rewrite::{Part, rewrite};
 use crate::files::MAX_WHOLE;
 use crate::lines::{LineEnd, lines};
 
+/// The old and the new text are compared for so long.
+const MOST_COMPARING: Duration = Duration::from_secs(1);
+
 /// Replaces a text at its one place, or everywhere, at the first level of tolerance that finds it.
-pub(crate) fn replace(text: &str, old: &str, new: &str, all: bool) -> Result<Applied, MatchError> {
+pub(crate) fn replace(text: &str, old: &str, new: &str, all: bool, cancel: &Cancel) -> Result<Applied, MatchError> {
     if old.is_empty() {
         return Err(MatchError::Empty);
     }
@@ -21,14 +27,19 @@ pub(crate) fn replace(text: &str, old: &str, new: &str, all: bool) -> Result<App
         return Err(MatchError::Same);
     }
     let by_lines = |levels: &[Level]| replace_lines(text, old, new, all, levels);
+    let cancelled = || cancel.is_set().then_some(Err(MatchError::Cancelled));
     None.or_else(|| replace_spans(text, &exact_spans(text, old, all), old, new, all, Level::Exact))
         .or_else(|| replace_folded(text, old, new, all, Level::LineEnds))
+        .or_else(cancelled)
         .or_else(|| by_lines(&[Level::TrailingSpace, Level::Indentation]))
+        .or_else(cancelled)
         .or_else(|| replace_folded(text, old, new, all, Level::LookAlike))
+        .or_else(cancelled)
         .or_else(|| by_lines(&[Level::LookAlike]))
+        .or_else(cancelled)
         .unwrap_or_else(|| {
             let wanted: Vec<&str> = lines(old).iter().map(|line| line.text).collect();
-            Err(MatchError::NotFound(nearest::nearest(text, &wanted, new)))
+            Err(MatchError::NotFound(nearest::nearest(text, &wanted, new, cancel)))
         })
 }
 
@@ -159,7 +170,10 @@ fn replace_lines(text: &str, old: &str, new: &str, all: bool, levels: &[Level]) 
 
 /// What a patch from the old lines to the new ones would say: lines in both are kept as the file has them.
 fn hunk_lines(old: &[&str], new: &[&str]) -> Vec<HunkLine> {
-    let diff = similar::TextDiff::from_slices(old, new);
+    // Past the time the rest counts as changed, which only means that its indentation is the edit's.
+    let diff = similar::TextDiff::configure()
+        .timeout(MOST_COMPARING)
+        .diff_slices(old, new);
     diff.iter_all_changes()
         .map(|change| {
             let line = change.value().to_owned();

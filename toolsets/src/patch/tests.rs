@@ -8,10 +8,14 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use agent_core::event::ToolKind;
 use proptest::prelude::*;
 
-use super::apply::{MatchError, apply};
+use super::apply::{Applied, MatchError};
 use super::*;
 use crate::lines::lines;
 use crate::testing::{Room, call, plan};
+
+fn apply(text: &str, change: &Change) -> Result<Applied, MatchError> {
+    super::apply::apply(text, change, &Cancel::new())
+}
 
 fn replace(text: &str, old: &str, new: &str) -> Result<String, MatchError> {
     let (old, new) = (old.to_owned(), new.to_owned());
@@ -342,6 +346,28 @@ fn a_patch_changes_all_its_files_or_none() {
 }
 
 #[test]
+fn a_plan_that_nobody_waits_for_ends() {
+    let room = Room::new();
+    room.write("f", "one\ntwo\n");
+    let cancel = Cancel::new();
+    cancel.set();
+    for input in [
+        json!({"path": "f", "old_string": "one  two", "new_string": "x"}),
+        json!({"patch": "*** Begin Patch\n*** Update File: f\n@@\n-three\n+x\n*** End Patch"}),
+        json!({"patch": "*** Begin Patch\n*** Add File: g\n+x\n*** End Patch"}),
+    ] {
+        let planned = tool(&room).plan(&input, &cancel).and_then(|planned| {
+            (planned.action)(&agent_core::tool::Run {
+                cancel: &cancel,
+                report: &|_| {},
+            })
+        });
+        let error = planned.unwrap_err();
+        assert!(error.message.contains("cancelled"), "{input}: {error}");
+    }
+}
+
+#[test]
 fn what_is_shown_is_what_lands_on_disk() {
     let room = Room::new();
     for number in 0..100_u64 {
@@ -350,7 +376,7 @@ fn what_is_shown_is_what_lands_on_disk() {
         room.write("f", &text);
         let (old, new) = (format!("{}{}", line(0), line(1)), format!("new {number}\r\n"));
         let input = json!({"path": "f", "old_string": old, "new_string": new, "replace_all": true});
-        let planned = tool(&room).plan(&input).unwrap();
+        let planned = tool(&room).plan(&input, &Cancel::new()).unwrap();
         let Plan::Change { changes } = &planned.plan else {
             panic!("a change")
         };

@@ -3,7 +3,9 @@
 
 use std::ffi::{OsStr, OsString};
 use std::process::Command;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use agent_core::id::SessionId;
 
@@ -54,7 +56,7 @@ impl Environment {
             hidden,
             session,
             // Two programs may have the same session open; each must find its own processes only.
-            owner: format!("{}-{number}", std::process::id()),
+            owner: format!("{}{number}", owner_of_all()),
         }
     }
 
@@ -79,6 +81,20 @@ impl Environment {
             || MISLEADING.contains(&name.as_ref())
             || self.hidden.0.iter().any(|hidden| *hidden == name)
     }
+}
+
+/// What the mark of every session of this process begins with, as `NAME=value`.
+pub(super) fn mark_of_all() -> String {
+    format!("{OWNER}={}", owner_of_all())
+}
+
+/// The time tells this process from others of the same number: one before it, or in another container.
+fn owner_of_all() -> &'static str {
+    static OWNER: OnceLock<String> = OnceLock::new();
+    OWNER.get_or_init(|| {
+        let started = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        format!("{}-{}-", std::process::id(), started.as_nanos())
+    })
 }
 
 /// The variable that commands are looked for in, for whoever wants the agent's own.

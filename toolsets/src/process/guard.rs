@@ -1,30 +1,77 @@
 //! A small process that outlives the agent by a moment: should the agent be killed without a chance to clean up, it
-//! ends the groups that were alive. It exists only while there are such groups.
+//! ends the groups that were alive and, on Linux, whatever carries the agent's mark in its environment. It exists only
+//! while there are such groups or a session that has started something.
 //!
-//! A parent-death signal reaches the direct child only, and only on Linux; this reaches the whole group everywhere.
+//! A parent-death signal reaches the direct child only, and only on Linux; this reaches the whole group everywhere. What
+//! it can't reach is a process that left its group and cleared its environment.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::process::{Child, Command, Stdio};
 
 use parking_lot::Mutex;
+use rustix::process::Pid;
 
+use super::environment;
 use super::group::Group;
+use super::orphans;
 use super::spawner::{spawn, spawn_lasting};
 
-/// Remembers the last line it read, the groups alive, and ends those when the other end of its input is gone. The
-/// signals that end an agent must not end it first.
-const SCRIPT: &str = "trap '' HUP INT TERM; while read -r line; do groups=$line; done; \
-for group in $groups; do kill -9 \"-$group\"; done";
+/// Remembers the last line it read, the groups alive, and ends those when the other end of its input is gone; then what
+/// carries the mark `$0`, again until nothing does, since a process may fork meanwhile. The signals that end an agent
+/// must not end it first.
+const SCRIPT: &str = r#"trap '' HUP INT TERM
+while read -r line; do [ "$line" = done ] && exit; groups=$line; done
+for group in $groups; do kill -9 "-$group"; done
+for round in 1 2 3 4 5 6 7 8; do
+    marked=$(grep -lz "^$0" /proc/[0-9]*/environ)
+    [ "$marked" ] || exit
+    for file in $marked; do file=${file#/proc/}; kill -9 "${file%/environ}"; done
+done"#;
 
 static GUARD: Mutex<Guard> = Mutex::new(Guard {
     groups: BTreeSet::new(),
+    sessions: 0,
     process: None,
 });
 
 struct Guard {
     groups: BTreeSet<i32>,
+    /// Sessions that have started something, which may have left its group.
+    sessions: usize,
     process: Option<Child>,
+}
+
+/// A session that has started something. Dropping it says that all of it has been ended.
+pub(super) struct Watched(());
+
+impl Watched {
+    /// Keeps the guard from now on.
+    pub(super) fn new() -> Self {
+        GUARD.lock().sessions += 1;
+        Self(())
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        let mut guard = GUARD.lock();
+        guard.sessions -= 1;
+        let is_last = guard.sessions == 0;
+        guard.tell();
+        drop(guard);
+        // An orphan says nothing of whose it is; when no session is left it can be nobody's.
+        if is_last {
+            orphans::end_all();
+        }
+    }
+}
+
+/// Asks something while no process is started and none of ours is forgotten; it gets what tells our own children.
+pub(super) fn with_own<T>(ask: impl FnOnce(&dyn Fn(Pid) -> bool) -> T) -> T {
+    let guard = GUARD.lock();
+    let process = guard.process.as_ref().map(Pid::from_child);
+    ask(&|pid| guard.groups.contains(&pid.as_raw_pid()) || process == Some(pid))
 }
 
 /// A group that ends when the agent does, however that is. Dropping it takes the group out of the guard's care.
@@ -41,6 +88,7 @@ impl Guarded {
         let child = spawn(command);
         let group = child.as_ref().ok().map(Group::of);
         guard.groups.extend(group.map(|group| group.leader().as_raw_pid()));
+        orphans::reap_from_now_on();
         guard.tell();
         let child = child?;
         let guarded = Self(Group::of(&child));
@@ -68,7 +116,7 @@ impl Guard {
         let line = format!("{}\n", numbers.join(" "));
         let input = self.process.as_mut().and_then(|process| process.stdin.as_mut());
         let told = input.is_some_and(|input| input.write_all(line.as_bytes()).is_ok());
-        if !told || self.groups.is_empty() {
+        if !told || (self.groups.is_empty() && self.sessions == 0) {
             // Somebody ended it, or it has nothing to do; the next group gets another.
             end(self.process.take());
         }
@@ -78,7 +126,10 @@ impl Guard {
 /// Without one, the parent-death signal still ends the direct children, so a failure is only worth a word in the log.
 fn start() -> Option<Child> {
     let mut command = Command::new("/bin/sh");
-    command.args(["-c", SCRIPT]).env_clear().current_dir("/");
+    command
+        .args(["-c", SCRIPT, &environment::mark_of_all()])
+        .env_clear()
+        .current_dir("/");
     command
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
@@ -90,7 +141,8 @@ fn start() -> Option<Child> {
 
 fn end(process: Option<Child>) {
     if let Some(mut process) = process {
-        drop(process.stdin.take());
+        let told = process.stdin.take().map(|mut input| input.write_all(b"done\n"));
+        drop(told);
         let _ended_by_somebody = process.wait();
     }
 }

@@ -7,6 +7,7 @@
 mod environment;
 mod group;
 mod guard;
+mod orphans;
 mod output;
 mod running;
 mod search_path;

@@ -16,6 +16,7 @@ use rustix::process::{WaitId, WaitIdOptions, waitid};
 
 use super::group::Group;
 use super::guard::Guarded;
+use super::orphans;
 use super::output::Output;
 
 /// After a command's end its pipes are read for this long, since a descendant may hold them for ever.
@@ -232,6 +233,8 @@ fn wait_for(group: Group, leader: Arc<Mutex<Leader>>) -> impl FnOnce() {
         while waitid(WaitId::Pid(group.leader()), options).is_err_and(|error| error == Errno::INTR) {}
         let mut leader = leader.lock();
         let status = leader.child.wait().ok();
+        // A group of zombies exists too.
+        orphans::reap();
         leader.left = group.exists();
         leader.exit = Some(Exit {
             code: status.and_then(|status| status.code()),

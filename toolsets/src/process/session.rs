@@ -6,8 +6,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -15,7 +14,7 @@ use agent_core::cancel::Cancel;
 use parking_lot::Mutex;
 
 use super::environment::Environment;
-use super::guard::Guarded;
+use super::guard::{Guarded, Watched};
 use super::output::Excerpt;
 use super::running::{End, Exit, Input, Running};
 use super::search_path::{self, search_path};
@@ -32,7 +31,7 @@ pub(crate) struct Processes {
     /// Groups of ended commands in which something still runs. Looked through and shortened at each addition.
     left: Mutex<Vec<Arc<Guarded>>>,
     /// Something was started, so there may be something to end.
-    used: AtomicBool,
+    watched: OnceLock<Watched>,
     background: Mutex<Started>,
 }
 
@@ -70,7 +69,7 @@ impl Processes {
         Self {
             environment,
             left: Mutex::default(),
-            used: AtomicBool::new(false),
+            watched: OnceLock::new(),
             background: Mutex::default(),
         }
     }
@@ -149,7 +148,7 @@ impl Processes {
     }
 
     fn shell(&self, text: &str, cwd: &Path) -> Command {
-        self.used.store(true, Ordering::Relaxed);
+        self.watched.get_or_init(Watched::new);
         let bash = ["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash"]
             .into_iter()
             .find(|path| Path::new(path).exists());
@@ -224,8 +223,9 @@ impl Drop for Processes {
                 .filter_map(|background| background.running.alive().cloned()),
         );
         end_together(&groups);
-        if self.used.load(Ordering::Relaxed) {
+        if let Some(watched) = self.watched.take() {
             stray::end_all(&self.environment.mark());
+            drop(watched);
         }
     }
 }

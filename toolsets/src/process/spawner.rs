@@ -8,6 +8,7 @@ use std::thread;
 
 use crossbeam_channel::{Sender, bounded, unbounded};
 
+use super::orphans;
 use super::sys::{self, Fate};
 
 struct Order {
@@ -48,6 +49,7 @@ fn orders() -> &'static Sender<Order> {
             .name("spawner".into())
             .spawn(move || {
                 sys::seal_inherited_descriptors();
+                orphans::adopt();
                 for Order { mut command, answer } in receiver {
                     let child = command.spawn();
                     // The command holds the parent's copies of the child's pipe ends: a reader would never see the end.

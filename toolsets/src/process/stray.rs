@@ -1,6 +1,7 @@
 //! Processes that left their group (`setsid`, daemons), found by the mark that all of a session's processes carry in
 //! their environment. They end with the session, not with the command that started them. One that also cleared its
-//! environment escapes; only a sandbox would hold it. On other systems than Linux all of them escape.
+//! environment is not found here, but ends with the process's last session; see [`super::orphans`]. On other systems
+//! than Linux all of them escape.
 
 /// Ends every process that carries `mark`, given as `NAME=value`.
 #[cfg(target_os = "linux")]

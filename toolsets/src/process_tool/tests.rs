@@ -29,7 +29,7 @@ impl Process {
             cancel: &cancel,
             report: &|_| {},
         };
-        (self.plan(&input)?.action)(&run)
+        (self.plan(&input, &Cancel::new())?.action)(&run)
     }
 
     fn text(&self, input: Value) -> String {
@@ -53,7 +53,7 @@ impl Process {
 fn a_command_is_written_to_and_ended() {
     let process = process().with("while read line; do echo \"got $line\"; done; echo over");
     let planned = process
-        .plan(&json!({ "action": "write", "id": "p1", "text": "a\n" }))
+        .plan(&json!({ "action": "write", "id": "p1", "text": "a\n" }), &Cancel::new())
         .unwrap();
     let command = "while read line; do echo \"got $line\"; done; echo over".to_owned();
     let (id, text) = ("p1".to_owned(), "a\n".to_owned());
@@ -93,7 +93,7 @@ fn what_is_never_run_is_never_written() {
         ("yes\n", false),
     ] {
         let input = json!({ "action": "write", "id": "p1", "text": text });
-        let Plan::Input { forbidden, .. } = process.plan(&input).unwrap().plan else {
+        let Plan::Input { forbidden, .. } = process.plan(&input, &Cancel::new()).unwrap().plan else {
             panic!("a write is input")
         };
         assert_eq!(forbidden.is_some(), expect, "{text}");
@@ -141,7 +141,9 @@ fn a_cancel_ends_the_wait_and_not_the_command() {
     let process = process().with("sleep 100");
     let cancel = Cancel::new();
     cancel.set();
-    let planned = process.plan(&json!({ "action": "wait", "id": "p1" })).unwrap();
+    let planned = process
+        .plan(&json!({ "action": "wait", "id": "p1" }), &Cancel::new())
+        .unwrap();
     let run = Run {
         cancel: &cancel,
         report: &|_| {},

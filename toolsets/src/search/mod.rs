@@ -10,6 +10,7 @@ mod walk;
 use std::fs;
 use std::sync::Arc;
 
+use agent_core::cancel::Cancel;
 use agent_core::event::{ToolKind, ToolOutput};
 use agent_core::plan::{Location, Place, Plan};
 use agent_core::provider::ToolSpec;
@@ -210,7 +211,7 @@ impl Tool for SearchFiles {
         true
     }
 
-    fn plan(&self, input: &Value) -> Result<Planned, ToolError> {
+    fn plan(&self, input: &Value, _cancel: &Cancel) -> Result<Planned, ToolError> {
         let arguments: Arguments = input::parse(&self.spec.name, input)?;
         let search = self.search(arguments)?;
         let files = Arc::clone(&self.files);

@@ -184,7 +184,7 @@ fn faults_are_told_with_a_way_out() {
 fn a_cancelled_search_ends() {
     let room = room();
     let planned = SearchFiles::new(Arc::clone(&room.files))
-        .plan(&json!({"pattern": "one"}))
+        .plan(&json!({"pattern": "one"}), &Cancel::new())
         .unwrap();
     let cancel = Cancel::new();
     cancel.set();

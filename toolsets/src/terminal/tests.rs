@@ -40,7 +40,7 @@ impl Bench {
     }
 
     fn run_with(&self, input: Value, cancel: &Cancel, report: &dyn Fn(Report)) -> Result<ToolOutput, ToolError> {
-        let planned = self.terminal.plan(&input)?;
+        let planned = self.terminal.plan(&input, &Cancel::new())?;
         (planned.action)(&Run { cancel, report })
     }
 
@@ -272,7 +272,7 @@ fn a_command_is_not_run_in_another_folder_than_shown() {
     std::os::unix::fs::symlink(bench.folder.path(), &link).unwrap();
     let planned = bench
         .terminal
-        .plan(&json!({ "command": "touch M", "workdir": "link" }))
+        .plan(&json!({ "command": "touch M", "workdir": "link" }), &Cancel::new())
         .unwrap();
     fs::remove_file(&link).unwrap();
     std::os::unix::fs::symlink(&other, &link).unwrap();

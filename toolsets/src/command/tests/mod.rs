@@ -316,6 +316,13 @@ fn the_floor_holds() {
         "printf 'rm -rf /\\n' | tee log | sh",
         "cat <<< 'rm -rf /' | sh",
         "ls; (echo 'rm -rf ~' | bash -e)",
+        "cat /proc/$PPID/environ",
+        "cat /proc/1/environ",
+        "cat /proc/self/../$PPID/environ",
+        "cd /proc/1 && cat environ",
+        "dd if=/proc/1/mem",
+        "strings < /proc/*/environ",
+        "python3 -c 'open(\"/proc/1/environ\")'",
     ] {
         assert!(world.classify(command).forbidden.is_some(), "{command}");
     }
@@ -361,6 +368,10 @@ fn the_floor_is_no_ceiling() {
         "rm -rf \"$BUILD\"/x",
         "git rm -r --cached .",
         "rm -rf node_modules dist",
+        "cat /proc/self/environ",
+        "cat /proc/self/status /proc/1/status",
+        "grep Mem /proc/meminfo",
+        "ls environ",
     ] {
         assert_eq!(world.classify(command).forbidden, None, "{command}");
     }

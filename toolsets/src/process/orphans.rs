@@ -1,0 +1,139 @@
+//! Processes whose parents have ended. On Linux they become the agent's own children: so even one that left its group
+//! and cleared its environment is found and ended, and one that has ended by itself does not stay as a zombie. On
+//! other systems they are not ours any more.
+
+#[cfg(target_os = "linux")]
+pub(super) use linux::{adopt, end_all, reap, reap_from_now_on};
+
+#[cfg(not(target_os = "linux"))]
+pub(super) use elsewhere::{adopt, end_all, reap, reap_from_now_on};
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::path::Path;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::thread;
+    use std::time::{Duration, Instant};
+
+    use rustix::io::Errno;
+    use rustix::process::{
+        Pid, Signal, WaitId, WaitIdOptions, getpid, getsid, kill_process, set_child_subreaper, waitid,
+    };
+
+    use super::super::guard;
+
+    /// A process that the kernel holds can't be killed now; it is not waited for any longer.
+    const LIMIT: Duration = Duration::from_millis(250);
+    /// The pause before looking again when a child has ended that is not ours to ask about: its owner will.
+    const PAUSES: [Duration; 2] = [Duration::from_millis(5), Duration::from_secs(1)];
+
+    static REAPING: AtomicBool = AtomicBool::new(false);
+
+    /// Makes this process the parent of whatever its children leave behind.
+    pub(in super::super) fn adopt() {
+        if let Err(error) = set_child_subreaper(Some(getpid())) {
+            tracing::warn!(%error, "processes that leave their group can't be followed");
+        }
+    }
+
+    /// Takes the exits of the orphans that have ended. Says whether there was one.
+    pub(in super::super) fn reap() -> bool {
+        guard::with_own(|own| adopted(own).into_iter().filter(|pid| take_exit(*pid)).count() > 0)
+    }
+
+    /// Ends all orphans and what they started. Only to be asked when no session has any process.
+    pub(in super::super) fn end_all() {
+        let deadline = Instant::now() + LIMIT;
+        // The children of an orphan are orphans next: each round goes one generation down.
+        while end_generation() && Instant::now() < deadline {
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    fn end_generation() -> bool {
+        guard::with_own(|own| {
+            let orphans = adopted(own);
+            for pid in &orphans {
+                // Its number can't be somebody else's yet: nobody but us takes its exit.
+                let _ended_already = kill_process(*pid, Signal::KILL);
+                take_exit(*pid);
+            }
+            !orphans.is_empty()
+        })
+    }
+
+    /// Keeps a thread that reaps as long as there are children. To be called after a start, with the guard's lock held.
+    pub(in super::super) fn reap_from_now_on() {
+        if REAPING.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        // Without it they are reaped when commands end.
+        if let Err(error) = thread::Builder::new().name("reaper".into()).spawn(reap_while_children) {
+            REAPING.store(false, Ordering::Relaxed);
+            tracing::warn!(%error, "ended orphans stay for a while");
+        }
+    }
+
+    /// Nobody joins this thread: it ends when the last child has.
+    fn reap_while_children() {
+        let ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        let mut pause = PAUSES[0];
+        loop {
+            match waitid(WaitId::All, ended) {
+                Ok(_) => {
+                    pause = if reap() { PAUSES[0] } else { (pause * 2).min(PAUSES[1]) };
+                    thread::sleep(pause);
+                }
+                Err(Errno::INTR) => {}
+                // Looked at again under the lock, since one may have been started just now.
+                Err(_) => {
+                    let over = |_: &dyn Fn(Pid) -> bool| {
+                        let over = waitid(WaitId::All, ended | WaitIdOptions::NOHANG).is_err();
+                        REAPING.store(!over, Ordering::Relaxed);
+                        over
+                    };
+                    if guard::with_own(over) {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Our children that we have not started: all that we start for a command leads a session and is known as our own,
+    /// and any other child of this program is in our own session.
+    fn adopted(own: &dyn Fn(Pid) -> bool) -> Vec<Pid> {
+        let ours = getsid(None).ok();
+        let foreign = |pid: &Pid| getsid(Some(*pid)).is_ok_and(|session| Some(session) != ours) && !own(*pid);
+        children().into_iter().filter(foreign).collect()
+    }
+
+    fn children() -> Vec<Pid> {
+        let threads = std::fs::read_dir(Path::new("/proc/self/task")).into_iter().flatten();
+        let lists = threads
+            .flatten()
+            .filter_map(|thread| std::fs::read_to_string(thread.path().join("children")).ok());
+        let numbers = lists.flat_map(|list| list.split_whitespace().map(str::to_owned).collect::<Vec<_>>());
+        numbers
+            .filter_map(|number| Pid::from_raw(number.parse().ok()?))
+            .collect()
+    }
+
+    fn take_exit(pid: Pid) -> bool {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
+        waitid(WaitId::Pid(pid), options).is_ok_and(|exit| exit.is_some())
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod elsewhere {
+    pub(in super::super) fn adopt() {}
+
+    pub(in super::super) fn reap() -> bool {
+        false
+    }
+
+    pub(in super::super) fn end_all() {}
+
+    pub(in super::super) fn reap_from_now_on() {}
+}
