@@ -49,6 +49,15 @@ impl Content {
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text { text: text.into() }
     }
+
+    /// Roughly its bytes in memory: exact for what can be large.
+    pub(crate) fn size(&self) -> usize {
+        match self {
+            Self::Text { text } | Self::Resource { text, .. } => text.len(),
+            Self::Image { data, .. } => data.bytes().len(),
+            Self::Link { uri, .. } => uri.len(),
+        }
+    }
 }
 
 /// The text pieces of a message, one a line: what search, titles and slash commands read.

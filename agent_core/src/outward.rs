@@ -9,6 +9,7 @@ use crate::approval::Mode;
 use crate::event::{ContextUse, Envelope, SessionChange};
 use crate::id::SessionId;
 use crate::provider::ModelRef;
+use crate::session::QUEUE;
 use crate::slash::CommandInfo;
 
 pub use outlet::{Outlet, Parcel, ROOM, outlet};
@@ -128,6 +129,9 @@ pub enum CallError {
         /// What is wrong with it, and what could be chosen.
         message: String,
     },
+    /// The session's queue has no room for a prompt.
+    #[error("{} MiB of prompts wait in this session already; send this one when some have ended", QUEUE >> 20)]
+    QueueFull,
     /// The cursor is not one of ours.
     #[error("this cursor does not belong to this list; begin again without one")]
     BadCursor,

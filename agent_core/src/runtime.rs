@@ -148,14 +148,14 @@ impl Runtime {
     /// Queues a prompt. Its turn ends in exactly one `TurnFinished` or `TurnFailed` with the id that comes back.
     ///
     /// # Errors
-    /// When no session of this id is open.
+    /// When no session of this id is open, or 64 MiB of prompts wait in it.
     pub fn prompt(&self, session: &SessionId, content: Vec<Content>) -> Result<TurnId, CallError> {
         let unknown = || CallError::UnknownSession(session.clone());
         if self.0.is_ending() {
             return Err(unknown());
         }
         let session = self.0.session(session).ok_or_else(unknown)?;
-        let (turn, begin) = session.enqueue(content).ok_or_else(unknown)?;
+        let (turn, begin) = session.enqueue(content)?;
         match begin {
             Begin::Now(prompt) => self.0.start(session, prompt),
             Begin::Beside(prompt) => self.0.start_beside(session, prompt),

@@ -17,12 +17,15 @@ use crate::event::{ContextUse, Event, SessionChange};
 use crate::history::History;
 use crate::id::{ApprovalId, SessionId, TurnId};
 use crate::line::Line;
-use crate::outward::SessionView;
+use crate::outward::{CallError, SessionView};
 use crate::prompt::Facts;
 use crate::provider::{ModelRef, Provider};
 use crate::runtime::Folders;
 use crate::slash;
 use crate::workspace::{Scope, Workspace};
+
+/// Bytes of prompts that may wait in a session's queue.
+pub(crate) const QUEUE: usize = 64 << 20;
 
 /// An open session.
 pub(crate) struct Session {
@@ -195,11 +198,21 @@ impl Session {
         }
     }
 
-    /// Takes a prompt in; none if the session is closing.
-    pub(crate) fn enqueue(&self, content: Vec<Content>) -> Option<(TurnId, Begin)> {
+    /// Takes a prompt in.
+    pub(crate) fn enqueue(&self, content: Vec<Content>) -> Result<(TurnId, Begin), CallError> {
+        let size: usize = content.iter().map(Content::size).sum();
         let mut state = self.state.lock();
         if !matches!(state.closing, Closing::No) {
-            return None;
+            return Err(CallError::UnknownSession(self.id.clone()));
+        }
+        let queued: usize = state
+            .queue
+            .iter()
+            .flat_map(|prompt| &prompt.content)
+            .map(Content::size)
+            .sum();
+        if queued + size > QUEUE && !state.queue.is_empty() {
+            return Err(CallError::QueueFull);
         }
         if state.awake.is_none() && state.last_turn > 0 {
             // Another process may have gone on meanwhile, and its turns have the next numbers. The clock's is higher.
@@ -222,7 +235,7 @@ impl Session {
             state.queue.push_back(prompt);
             Begin::Later
         };
-        Some((turn, begin))
+        Ok((turn, begin))
     }
 
     /// The next prompt once a turn has ended; none if there is none.

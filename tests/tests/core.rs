@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use agent_core::approval::{Mode, OptionKind, UserAnswer};
 use agent_core::config::{ApprovalConfig, Config};
+use agent_core::content::Content;
 use agent_core::event::{CallInput, ErrorClass, Event, Failure, SessionChange};
 use agent_core::id::SessionId;
-use agent_core::outward::Answer;
+use agent_core::outward::{Answer, CallError};
 use agent_core::provider::Finish;
 use agent_core::runtime::{Runtime, SetOption};
 use agent_core::script::{Script, ScriptReply, ScriptStep};
@@ -433,6 +434,22 @@ fn a_load_shows_what_happened_in_the_same_order() {
     let mut stage = stage.restart(vec![says("go on")]);
     assert_eq!(stage.replay(), live);
     assert!(stage.turn("again", nothing).ends_with("turn: EndTurn\n"));
+}
+
+#[test]
+fn prompts_beyond_what_a_queue_holds_are_refused_until_it_is_shorter() {
+    let mut stage = Stage::new(vec![ScriptReply::new([ScriptStep::WaitCancel]), says("Yes.")]);
+    let large = || vec![Content::text("x".repeat(40 << 20))];
+    let prompt = |stage: &Stage, content| stage.runtime.prompt(&stage.session, content);
+    stage.prompt("wait");
+    let queued = prompt(&stage, large()).unwrap();
+    assert_eq!(prompt(&stage, large()), Err(CallError::QueueFull));
+    assert!(prompt(&stage, vec![Content::text("small")]).is_ok());
+    stage.runtime.cancel(&stage.session);
+    stage.until(nothing, |envelope| {
+        envelope.turn == Some(queued) && envelope.event.ends_turn()
+    });
+    assert!(prompt(&stage, large()).is_ok());
 }
 
 #[test]

@@ -258,6 +258,7 @@ impl Connection {
             CallError::UnknownSession(_)
             | CallError::BadFolder { .. }
             | CallError::BadOption { .. }
+            | CallError::QueueFull
             | CallError::BadCursor
             | CallError::Config(_)
             | CallError::Store(_)

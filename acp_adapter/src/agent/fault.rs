@@ -42,6 +42,7 @@ pub(crate) fn of_call(error: &CallError, option_field: &str, auth_methods: &Valu
         }
         CallError::BadFolder { field, .. } => Error::new(INVALID_PARAMS, message).data(json!({ "field": field })),
         CallError::BadOption { field, .. } => invalid_field(option_field, &of_option(field)),
+        CallError::QueueFull => Error::new(INVALID_REQUEST, message),
         CallError::BadCursor => Error::new(INVALID_PARAMS, message).data(json!({ "field": "cursor" })),
         CallError::NoCredentials { provider, .. } => {
             Error::new(AUTH_REQUIRED, message).data(json!({ "provider": provider, "authMethods": auth_methods }))

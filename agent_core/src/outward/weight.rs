@@ -19,7 +19,7 @@ pub(super) fn weight(outward: &Outward) -> usize {
 fn event_weight(event: &Event) -> usize {
     match event {
         Event::AgentText { text, .. } | Event::AgentThought { text, .. } => text.len(),
-        Event::UserMessage { content, context, .. } => content.iter().chain(context).map(content_weight).sum(),
+        Event::UserMessage { content, context, .. } => content.iter().chain(context).map(Content::size).sum(),
         Event::ToolStarted { call } => match &call.input {
             CallInput::Json(input) => value_weight(input),
             CallInput::Malformed(text) => text.len(),
@@ -39,14 +39,6 @@ fn event_weight(event: &Event) -> usize {
     }
 }
 
-fn content_weight(content: &Content) -> usize {
-    match content {
-        Content::Text { text } | Content::Resource { text, .. } => text.len(),
-        Content::Image { data, .. } => data.bytes().len(),
-        Content::Link { uri, .. } => uri.len(),
-    }
-}
-
 fn plan_weight(plan: &Plan) -> usize {
     match plan {
         Plan::Change { changes } => changes
@@ -60,7 +52,7 @@ fn plan_weight(plan: &Plan) -> usize {
 }
 
 fn output_weight(output: &ToolOutput) -> usize {
-    output.text.len() + output.images.iter().map(content_weight).sum::<usize>()
+    output.text.len() + output.images.iter().map(Content::size).sum::<usize>()
 }
 
 fn value_weight(value: &Value) -> usize {

@@ -106,7 +106,8 @@ pub(super) fn refused(error: CallError) -> Fail {
     let exit = match &error {
         CallError::UnknownSession(_) => Exit::NoSession,
         CallError::BadFolder { .. } | CallError::BadOption { .. } => Exit::Usage,
-        CallError::BadCursor
+        CallError::QueueFull
+        | CallError::BadCursor
         | CallError::NoCredentials { .. }
         | CallError::Config(_)
         | CallError::Store(_)
