@@ -18,6 +18,7 @@ pub mod content;
 mod engine;
 pub mod event;
 mod fence;
+pub mod folder;
 mod history;
 pub mod id;
 mod inline;

@@ -8,12 +8,13 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use agent_core::folder::private_folder;
 use tracing_subscriber::filter::EnvFilter;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Layer, fmt};
 
-use crate::paths::{private_file, private_folder};
+use crate::paths::private_file;
 use background::Background;
 
 /// Files that are kept, one a day.
@@ -92,6 +93,8 @@ impl DailyFile {
     fn file(&mut self) -> Option<&mut File> {
         let day = (self.today)();
         if self.open.as_ref().is_none_or(|(open, _)| *open != day) {
+            // First the one above: it may be no place for files of ours.
+            self.folder.parent().map_or(Ok(()), private_folder).ok()?;
             private_folder(&self.folder).ok()?;
             let file = private_file(&self.folder.join(format!("agent.{day}.log"))).ok()?;
             self.open = Some((day, file));

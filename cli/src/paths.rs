@@ -1,9 +1,11 @@
 //! Where the user's files are, and how they are kept private. The only module that knows the home folder.
 
-use std::fs::{self, DirBuilder, OpenOptions, Permissions};
+use std::fs::{self, OpenOptions, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+
+use agent_core::folder::private_folder;
 
 /// The user's two folders. Nothing is created until it is written to.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,27 +28,6 @@ pub(crate) struct NoHome;
     "TALARIA_HOME is `{0}`, a relative path, so that your files would be elsewhere in each folder: give an absolute one"
 )]
 pub(crate) struct RelativeHome(String);
-
-/// A folder can't be used for private files.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum FolderError {
-    /// It can't be made or looked at.
-    #[error("can't use the folder {path}", path = .path.display())]
-    Io {
-        /// The folder.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// It is somebody else's, or everybody's.
-    #[error("won't keep private files in {path}: {why}", path = .path.display())]
-    NotOurs {
-        /// The folder.
-        path: PathBuf,
-        /// Whose it is.
-        why: &'static str,
-    },
-}
 
 /// The folder that `TALARIA_HOME` names; an empty value names none.
 pub(crate) fn chosen_home() -> Result<Option<PathBuf>, RelativeHome> {
@@ -112,36 +93,6 @@ impl Paths {
         folders.dedup();
         folders
     }
-}
-
-/// Makes sure that a folder is there and that only this user can look into it.
-pub(crate) fn private_folder(path: &Path) -> Result<(), FolderError> {
-    let failed = |source| FolderError::Io {
-        path: path.to_owned(),
-        source,
-    };
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(path)
-        .map_err(failed)?;
-    let facts = fs::metadata(path).map_err(failed)?;
-    let refused = |why| FolderError::NotOurs {
-        path: path.to_owned(),
-        why,
-    };
-    if facts.uid() != rustix::process::geteuid().as_raw() {
-        return Err(refused("it belongs to another user"));
-    }
-    if facts.mode() & 0o1000 != 0 {
-        return Err(refused("it is shared by all users"));
-    }
-    // A link is left as it is: what it leads to may be shared on purpose, and its files are private all the same.
-    let is_link = fs::symlink_metadata(path).map_err(failed)?.is_symlink();
-    if !is_link && facts.mode() & 0o777 != 0o700 {
-        fs::set_permissions(path, Permissions::from_mode(0o700)).map_err(failed)?;
-    }
-    Ok(())
 }
 
 /// Opens a private file for appending; makes it if it isn't there. A link in its place is not followed.
@@ -226,35 +177,6 @@ mod tests {
         check(Some("./t"), Err("./t"));
         // The shell has not expanded it.
         check(Some("~/t"), Err("~/t"));
-    }
-
-    #[test]
-    fn folders_are_made_private_and_kept_so() {
-        let home = tempfile::tempdir().unwrap();
-        let folder = home.path().join("a/talaria");
-        private_folder(&folder).unwrap();
-        assert_eq!(mode(&folder), 0o700);
-        fs::set_permissions(&folder, Permissions::from_mode(0o755)).unwrap();
-        private_folder(&folder).unwrap();
-        assert_eq!(mode(&folder), 0o700);
-    }
-
-    #[test]
-    fn a_folder_of_all_users_is_refused_and_left_alone() {
-        let home = tempfile::tempdir().unwrap();
-        fs::set_permissions(home.path(), Permissions::from_mode(0o1777)).unwrap();
-        let error = private_folder(home.path()).unwrap_err();
-        assert!(error.to_string().contains("shared by all users"), "{error}");
-        assert_eq!(mode(home.path()), 0o1777);
-    }
-
-    #[test]
-    fn a_file_in_the_place_of_a_folder_is_told() {
-        let home = tempfile::tempdir().unwrap();
-        let path = home.path().join("talaria");
-        fs::write(&path, "").unwrap();
-        let error = private_folder(&path).unwrap_err();
-        assert!(error.to_string().contains("can't use the folder"), "{error}");
     }
 
     #[test]

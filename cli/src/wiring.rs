@@ -20,7 +20,7 @@ pub(crate) use tokio::runtime::Handle;
 use toolsets::LocalWorkspaces;
 pub(crate) use toolsets::{TOOLS, deny_rule_fault};
 
-use crate::paths::{self, NoHome, Paths};
+use crate::paths::{NoHome, Paths};
 use crate::setup_port::UserSetup;
 
 /// Shorter than what clients wait for an agent that says nothing, and too long to be traffic.
@@ -76,7 +76,6 @@ fn open_store(paths: Result<&Paths, NoHome>) -> Store {
 
 /// Opens the store on disk.
 pub(crate) fn stored(paths: &Paths) -> anyhow::Result<Store> {
-    paths::private_folder(&paths.state)?;
     Ok(Store::open(&paths.state)?)
 }
 

@@ -253,11 +253,7 @@ fn without_a_place_for_files_it_works_and_says_so() {
     let output = home.agent(&["run", "say hi", "--quiet"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert!(stdout(&output).ends_with("hi\n"), "{}", stdout(&output));
-    let told = |output: &Output| {
-        (stdout(output) + &stderr(output))
-            .matches("can't use the folder")
-            .count()
-    };
+    let told = |output: &Output| (stdout(output) + &stderr(output)).matches("is not a folder").count();
     assert_eq!(told(&output), 1, "{}", stderr(&output));
     let output = home.agent(&["run", "say hi"]);
     assert_eq!(told(&output), 1, "{}", stderr(&output));
@@ -269,6 +265,30 @@ fn without_a_place_for_files_it_works_and_says_so() {
     );
     assert_eq!(told(&home.agent(&["run", "say hi", "--json"])), 1);
     assert_eq!(told(&home.agent(&["run", "say hi", "--continue"])), 1);
+}
+
+#[test]
+fn a_home_that_is_in_other_use_is_told_and_left_as_it_is() {
+    let home = Home::new();
+    fs::create_dir(home.state()).unwrap();
+    fs::write(home.state().join("passwd"), "x").unwrap();
+    let open = fs::Permissions::from_mode(0o755);
+    fs::set_permissions(home.state(), open).unwrap();
+    let output = home.agent(&["run", "say hi"]);
+    assert!(stdout(&output).ends_with("hi\n"), "{}", stdout(&output));
+    assert!(
+        stderr(&output).contains("holds other files and none of this program's"),
+        "{}",
+        stderr(&output)
+    );
+    let setup = home.agent(&["setup", "--provider", "ollama", "--model", "m", "--no-check"]);
+    assert_eq!(setup.status.code(), Some(1), "{}", stderr(&setup));
+    assert_eq!(fs::metadata(home.state()).unwrap().permissions().mode() & 0o777, 0o755);
+    assert_eq!(
+        fs::read_dir(home.state()).unwrap().count(),
+        1,
+        "nothing was put into it"
+    );
 }
 
 #[test]

@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use crate::folder::FolderError;
+
 /// Why the store can't be opened or can't answer.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -14,21 +16,10 @@ pub enum StoreError {
         /// The first version that may be used.
         needed: &'static str,
     },
-    /// The state folder can't be made or looked at.
-    #[error("can't use {} as the state folder: check that it can be written", path.display())]
-    Folder {
-        /// The folder.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// What should be the state folder is something else.
-    #[error("{} is not a folder: move it away, or set TALARIA_HOME to another place", path.display())]
-    NotAFolder {
-        /// The path.
-        path: PathBuf,
-    },
-    /// The state folder or a file in it belongs to another user.
+    /// The state folder can't be used.
+    #[error(transparent)]
+    Folder(#[from] FolderError),
+    /// A file of the store belongs to another user.
     #[error(
         "{} belongs to the user with the number {owner}, not to the one who runs this: set TALARIA_HOME to a folder of \
          your own", path.display()

@@ -3,14 +3,15 @@
 //! No file of the database is ever opened here once it exists: closing any descriptor of it would drop the locks that
 //! SQLite holds for the whole process.
 
-use std::fs::{self, DirBuilder, File, OpenOptions, Permissions, TryLockError};
+use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use super::error::StoreError;
+use crate::folder::private_folder;
 
 /// How long an opening process may hold up another.
 const OPENING: Duration = Duration::from_secs(5);
@@ -27,7 +28,7 @@ pub(super) struct Location {
 impl Location {
     /// Makes what is missing, tightens what is too open, and refuses what is not ours.
     pub(super) fn prepare(folder: &Path) -> Result<Self, StoreError> {
-        make_folder(folder)?;
+        private_folder(folder)?;
         let opening = lock(&folder.join("state.lock"))?;
         let database = folder.join("state.db");
         make_database(&database)?;
@@ -57,30 +58,6 @@ impl Location {
 /// A path with all symbolic links resolved; as it is, where that can't be done.
 pub(super) fn real(path: &Path) -> PathBuf {
     fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
-}
-
-fn make_folder(path: &Path) -> Result<(), StoreError> {
-    let failed = |source| StoreError::Folder {
-        path: path.to_owned(),
-        source,
-    };
-    if !path.exists()
-        && let Err(error) = DirBuilder::new().recursive(true).mode(0o700).create(path)
-    {
-        let blocked = matches!(error.kind(), ErrorKind::AlreadyExists | ErrorKind::NotADirectory);
-        return Err(if blocked { not_a_folder(path) } else { failed(error) });
-    }
-    // A folder may be a link to where its user wants it; what counts is the folder behind it.
-    let metadata = fs::metadata(path).map_err(failed)?;
-    if !metadata.is_dir() {
-        return Err(not_a_folder(path));
-    }
-    check_owner(path, metadata.uid())?;
-    tighten(path, metadata.mode(), 0o700).map_err(failed)
-}
-
-fn not_a_folder(path: &Path) -> StoreError {
-    StoreError::NotAFolder { path: path.to_owned() }
 }
 
 fn check_owner(path: &Path, owner: u32) -> Result<(), StoreError> {
