@@ -3,6 +3,7 @@
 use crate::clock::unix_ms;
 use crate::engine::Engine;
 use crate::event::{Event, SessionChange, Severity};
+use crate::id::TurnId;
 use crate::prompt::{Facts, system_prompt};
 use crate::provider::{ToolSpec, Usage};
 use crate::session::{Session, Settings};
@@ -10,44 +11,29 @@ use crate::store::SessionRecord;
 use crate::turn::TurnError;
 use crate::workspace::Scope;
 
-/// Makes this process the session's writer, and its first prompt the begin of its history.
-pub(crate) fn claim(engine: &Engine, session: &Session) -> Result<(), TurnError> {
-    let claimed = make_writer(engine, session);
-    match &claimed {
-        Ok(()) => session.wake(),
-        Err(TurnError::Held(_)) => session.line.step_back(),
-        Err(TurnError::Provider(_) | TurnError::ReadHistory(_)) => {}
-    }
-    claimed
-}
-
-fn make_writer(engine: &Engine, session: &Session) -> Result<(), TurnError> {
-    engine.store.claim(&session.id).map_err(|held| {
-        TurnError::Held(format!(
+/// Makes this process the session's writer for a turn, and its first prompt the begin of its history.
+pub(crate) fn claim(engine: &Engine, session: &Session, turn: TurnId) -> Result<(), TurnError> {
+    if let Err(held) = engine.store.claim(&session.id) {
+        session.line.step_back();
+        return Err(TurnError::Held(format!(
             "process {} works in this session; close it there, or begin a new session here",
             held.pid
-        ))
-    })?;
+        )));
+    }
+    session.wake();
     if session.standing().system.is_none() {
         begin(engine, session);
-        session.line.take_over();
-        return Ok(());
-    }
-    if let Some(record) = engine.store.session(&session.id)?
+    } else if let Some(record) = engine.store.session(&session.id)?
         && record.last_seq > session.line.last_seq()
     {
         catch_up(session, &record);
     }
-    session.line.take_over();
-    for change in session.change_standing(|standing| std::mem::take(&mut standing.unstored)) {
-        session.line.emit(session.running(), Event::SessionChanged { change });
-    }
+    session.line.take_over(turn);
     Ok(())
 }
 
 /// Goes on where another process has brought the session. It stays where it works here, and as it is set here.
 fn catch_up(session: &Session, record: &SessionRecord) {
-    session.line.go_on_from(record.last_seq);
     let settings = session.settings();
     let told = told(record, &settings);
     let model = &settings.provider.model().name;
@@ -55,6 +41,8 @@ fn catch_up(session: &Session, record: &SessionRecord) {
     let model = (*model != record.model).then(|| SessionChange::Model(model.clone()));
     let cwd = settings.folders.cwd;
     let cwd = (cwd != record.cwd).then_some(SessionChange::Cwd(cwd));
+    let changes = mode.into_iter().chain(model).chain(cwd);
+    session.line.go_on_from(record.last_seq, changes);
     let notice = Event::Notice {
         severity: Severity::Info,
         title: "another process has gone on with this session meanwhile".into(),
@@ -65,7 +53,6 @@ fn catch_up(session: &Session, record: &SessionRecord) {
         standing.context = record.context;
         standing.told = Some(told);
         standing.notices.push(notice);
-        standing.unstored = mode.into_iter().chain(model).chain(cwd).collect();
     });
 }
 

@@ -9,9 +9,8 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
-use crate::cancel::WakeUpGuard;
 use crate::event::{ErrorClass, Event, Failure, Severity};
-use crate::id::{SessionId, TurnId};
+use crate::id::SessionId;
 use crate::outward::{Answer, CallError, CallId, Outlet, Outward};
 use crate::pool::{Pool, Start};
 use crate::resting::Resting;
@@ -20,6 +19,7 @@ use crate::session::{AfterGone, Prompt, Session};
 use crate::setup::Setup;
 use crate::store::Store;
 use crate::turn;
+use crate::waiting::Waiting;
 use crate::workspace::Workspaces;
 
 /// Turns that run at once in one process; further ones wait and say so.
@@ -54,27 +54,6 @@ pub(crate) struct Engine {
 
 /// Something to be done on the pool.
 pub(crate) type Job = Box<dyn FnOnce() + Send>;
-
-/// A prompt that has no thread yet. Whoever takes it runs it: a thread of the turns, or the one that answers its cancel.
-struct Waiting {
-    prompt: Option<Prompt>,
-    /// Set while all threads are busy.
-    wake_up: Option<WakeUpGuard>,
-}
-
-impl Waiting {
-    fn new(prompt: Prompt) -> Self {
-        Self {
-            prompt: Some(prompt),
-            wake_up: None,
-        }
-    }
-
-    fn take(&mut self) -> Option<Prompt> {
-        self.wake_up = None;
-        self.prompt.take()
-    }
-}
 
 /// How many sessions have a turn.
 #[derive(Default)]
@@ -219,47 +198,45 @@ impl Engine {
     /// Runs a prompt as its session's turn, and after it those that are queued by then.
     pub(crate) fn start(self: &Arc<Self>, session: Arc<Session>, prompt: Prompt) {
         *self.working.count.lock() += 1;
-        let turn = prompt.turn;
-        let waiting = Arc::new(Mutex::new(Waiting::new(prompt)));
+        let waiting = Waiting::new(prompt);
         let (engine, owner, place) = (self.clone(), session.clone(), waiting.clone());
         let start = self.turns.run(move || {
-            let taken = place.lock().take();
-            if let Some(prompt) = taken {
+            if let Some(prompt) = place.take() {
                 engine.work_off(&owner, prompt);
                 engine.resting.watch(&engine);
                 engine.end_work();
             }
         });
         if start == Start::Later {
-            self.tell_waiting(session.clone(), turn);
-            self.end_if_cancelled(session, waiting);
+            self.watch_waiting(session, waiting);
         }
     }
 
-    /// Ends a prompt that waits for a thread when it is cancelled: that must not wait too.
-    fn end_if_cancelled(self: &Arc<Self>, session: Arc<Session>, waiting: Arc<Mutex<Waiting>>) {
-        let mut place = waiting.lock();
-        let Some(cancel) = place.prompt.as_ref().map(|prompt| prompt.cancel.clone()) else {
-            return;
-        };
-        let (engine, of_cancel) = (self.clone(), waiting.clone());
-        let end = move || {
-            let taken = of_cancel.lock().take();
-            if let Some(prompt) = taken {
-                engine.end_waiting(&session, prompt);
-            }
-        };
-        let calls = self.calls.clone();
-        place.wake_up = Some(cancel.on_cancel(move || {
-            calls.run(end);
-        }));
+    /// Tells that a prompt waits for a thread, and ends it when it is cancelled: that must not wait too.
+    fn watch_waiting(self: &Arc<Self>, session: Arc<Session>, waiting: Waiting) {
+        let (place, owner) = (waiting.clone(), session.clone());
+        self.calls
+            .run(move || place.while_it_waits(|turn| owner.line.emit(Some(turn), waits_for_a_thread())));
+        let (engine, place) = (self.clone(), waiting.clone());
+        waiting.on_cancel(move || {
+            let calls = engine.calls.clone();
+            calls.run(move || {
+                if let Some(prompt) = place.take() {
+                    engine.answer_cancelled(&session, prompt);
+                }
+            });
+        });
     }
 
-    /// Answers a cancelled prompt. What is queued behind it waits for a thread of the turns again.
-    fn end_waiting(self: &Arc<Self>, session: &Arc<Session>, prompt: Prompt) {
-        self.run_one(session, prompt);
-        match session.next() {
-            Some(next) => self.start(session.clone(), next),
+    /// Answers a cancelled prompt and those behind it that are. What is left waits for a thread of the turns again.
+    fn answer_cancelled(self: &Arc<Self>, session: &Arc<Session>, prompt: Prompt) {
+        let mut next = Some(prompt);
+        while let Some(prompt) = next.take_if(|prompt| prompt.cancel.is_set()) {
+            self.run_one(session, prompt);
+            next = session.next();
+        }
+        match next {
+            Some(prompt) => self.start(session.clone(), prompt),
             None => self.let_go(session),
         }
         self.end_work();
@@ -305,17 +282,6 @@ impl Engine {
         }
     }
 
-    fn tell_waiting(&self, session: Arc<Session>, turn: TurnId) {
-        self.calls.run(move || {
-            let notice = Event::Notice {
-                severity: Severity::Info,
-                title: "waiting: as many turns are running as this process runs at once".into(),
-                detail: None,
-            };
-            session.line.emit(Some(turn), notice);
-        });
-    }
-
     /// Lets no further prompt begin.
     pub(crate) fn end(&self) {
         self.ending.store(true, Ordering::SeqCst);
@@ -336,5 +302,13 @@ impl Engine {
         let deadline = Instant::now() + limit;
         let mut count = self.working.count.lock();
         while *count > 0 && !self.working.idle.wait_until(&mut count, deadline).timed_out() {}
+    }
+}
+
+fn waits_for_a_thread() -> Event {
+    Event::Notice {
+        severity: Severity::Info,
+        title: "waiting: as many turns are running as this process runs at once".into(),
+        detail: None,
     }
 }

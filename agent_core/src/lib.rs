@@ -45,4 +45,5 @@ mod title;
 pub mod tool;
 mod turn;
 pub mod visible;
+mod waiting;
 pub mod workspace;

@@ -42,6 +42,8 @@ struct State {
     /// This process is the session's writer. While it is not, what happens here is sent and neither numbered nor
     /// stored: the rows are another process's.
     is_writer: bool,
+    /// Changes of the session that happened meanwhile; stored when it becomes the writer.
+    unstored: Vec<SessionChange>,
 }
 
 struct Open {
@@ -98,6 +100,7 @@ impl Line {
             held: None,
             told_unsaved: false,
             is_writer: false,
+            unstored: Vec::new(),
         };
         Self(Arc::new(Inner {
             session,
@@ -108,9 +111,14 @@ impl Line {
         }))
     }
 
-    /// From now on this process writes the session's rows.
-    pub(crate) fn take_over(&self) {
-        self.0.state.lock().is_writer = true;
+    /// From now on this process writes the session's rows: first of all what has changed while it did not. In one step,
+    /// so that no change is stored before an older one.
+    pub(crate) fn take_over(&self, turn: TurnId) {
+        let mut state = self.0.state.lock();
+        state.is_writer = true;
+        for change in std::mem::take(&mut state.unstored) {
+            self.emit_under(&mut state, Some(turn), Event::SessionChanged { change });
+        }
     }
 
     /// Another process writes the session's rows.
@@ -118,38 +126,43 @@ impl Line {
         self.0.state.lock().is_writer = false;
     }
 
-    /// Goes on from the row `last_seq`: another process has written up to it.
-    pub(crate) fn go_on_from(&self, last_seq: u64) {
-        self.0.state.lock().last_seq = last_seq;
-    }
-
-    /// Whether this process writes the session's rows.
-    pub(crate) fn is_writer(&self) -> bool {
-        self.0.state.lock().is_writer
+    /// Goes on from the row `last_seq`: another process has written up to it, and does not know of these changes.
+    pub(crate) fn go_on_from(&self, last_seq: u64, changes: impl Iterator<Item = SessionChange>) {
+        let mut state = self.0.state.lock();
+        state.last_seq = last_seq;
+        state.unstored = changes.collect();
     }
 
     /// Numbers an event, stores it, sends it.
     pub(crate) fn emit(&self, turn: Option<TurnId>, event: Event) -> Envelope {
+        self.emit_under(&mut self.0.state.lock(), turn, event)
+    }
+
+    fn emit_under(&self, state: &mut State, turn: Option<TurnId>, event: Event) -> Envelope {
         let durability = if event.ends_turn() {
             Durability::Disk
         } else {
             Durability::Process
         };
-        let mut state = self.0.state.lock();
+        if let Event::SessionChanged { change } = &event
+            && !state.is_writer
+        {
+            state.unstored.push(change.clone());
+        }
         let live_only = event.is_live_only() || !state.is_writer;
         if !live_only {
             state.last_seq += 1;
         }
         let envelope = self.envelope(turn, state.last_seq, event);
         if !live_only {
-            self.keep(&mut state, turn, envelope.clone(), durability);
+            self.keep(state, turn, envelope.clone(), durability);
         }
         state.follow(turn, &envelope.event);
-        self.send(&mut state, Outward::Live(envelope.clone()));
+        self.send(state, Outward::Live(envelope.clone()));
         envelope
     }
 
-    /// Begins a message.
+    /// Begins a message. Only a turn speaks, and only in a session that this process writes.
     pub(crate) fn speak(&self, turn: Option<TurnId>, id: MessageId, voice: Voice) -> Speech {
         let mut state = self.0.state.lock();
         state.last_seq += 1;

@@ -101,7 +101,6 @@ fn restore(
         begun: record.begun.clone(),
         context: record.context,
         key_refused: false,
-        unstored: Vec::new(),
         notices: fallback
             .into_iter()
             .chain(engine.store.warning().map(unsaved))

@@ -87,10 +87,16 @@ fn rest_all(engine: &Arc<Engine>, after: Duration) -> Duration {
     wait
 }
 
-/// Lets the lease go, and goes on with what was asked for meanwhile.
+/// Lets history and lease go, and goes on with what was asked for meanwhile.
 fn lie_down(engine: &Arc<Engine>, session: Arc<Session>) {
+    drop(session.take_history());
     session.line.step_back();
-    engine.store.release(&session.id);
+    // A change may have come just before, and wait.
+    if engine.store.is_behind(&session.id) {
+        session.wake();
+    } else {
+        engine.store.release(&session.id);
+    }
     match session.next() {
         Some(prompt) => engine.start(session, prompt),
         None => engine.let_go(&session),

@@ -65,14 +65,12 @@ pub(crate) struct Standing {
     pub(crate) notices: Vec<Event>,
     /// The model's service has refused its key.
     pub(crate) key_refused: bool,
-    /// Changes made here before this process became the session's writer.
-    pub(crate) unstored: Vec<SessionChange>,
 }
 
 struct State {
     settings: Settings,
     standing: Standing,
-    running: Option<Running>,
+    work: Work,
     /// Commands that are answered beside the turn.
     beside: Vec<Running>,
     queue: VecDeque<Prompt>,
@@ -100,6 +98,16 @@ enum Closing {
 
 /// Something to be done once a session has gone.
 pub(crate) type AfterGone = Box<dyn FnOnce() + Send>;
+
+/// What a session does.
+enum Work {
+    /// Nothing; a prompt begins at once.
+    Idle,
+    /// A turn; further prompts queue.
+    Runs(Running),
+    /// It is being put to rest; all prompts queue.
+    LiesDown,
+}
 
 struct Running {
     turn: TurnId,
@@ -139,7 +147,7 @@ impl Session {
             state: Mutex::new(State {
                 settings,
                 standing,
-                running: None,
+                work: Work::Idle,
                 beside: Vec::new(),
                 queue: VecDeque::new(),
                 last_turn,
@@ -167,16 +175,11 @@ impl Session {
         change(&mut self.state.lock().standing)
     }
 
-    /// Tells of a change. It is stored now, or with the first prompt here: until then another process may be the
-    /// session's writer. A session that was never prompted has no history, and so nothing in it changes.
+    /// Tells of a change. A session that was never prompted has no history, and so nothing in it changes.
     pub(crate) fn tell(&self, turn: Option<TurnId>, change: SessionChange) {
-        if self.standing().system.is_none() {
-            return;
+        if self.standing().system.is_some() {
+            self.line.emit(turn, Event::SessionChanged { change });
         }
-        if !self.line.is_writer() {
-            self.change_standing(|standing| standing.unstored.push(change.clone()));
-        }
-        self.line.emit(turn, Event::SessionChanged { change });
     }
 
     /// What a surface shows of it.
@@ -200,49 +203,37 @@ impl Session {
 
     /// Takes a prompt in.
     pub(crate) fn enqueue(&self, content: Vec<Content>) -> Result<(TurnId, Begin), CallError> {
-        let size: usize = content.iter().map(Content::size).sum();
         let mut state = self.state.lock();
         if !matches!(state.closing, Closing::No) {
             return Err(CallError::UnknownSession(self.id.clone()));
         }
-        let queued: usize = state
-            .queue
-            .iter()
-            .flat_map(|prompt| &prompt.content)
-            .map(Content::size)
-            .sum();
-        if queued + size > QUEUE && !state.queue.is_empty() {
-            return Err(CallError::QueueFull);
+        let acts_at_once = state.standing.system.is_some() && slash::acts_at_once(&content);
+        match state.work {
+            Work::Idle => {
+                let prompt = state.prompt(content);
+                state.work = Work::Runs(prompt.running());
+                Ok((prompt.turn, Begin::Now(prompt)))
+            }
+            Work::Runs(_) if acts_at_once => {
+                let prompt = state.prompt(content);
+                state.beside.push(prompt.running());
+                Ok((prompt.turn, Begin::Beside(prompt)))
+            }
+            Work::Runs(_) | Work::LiesDown if !state.has_room(&content) => Err(CallError::QueueFull),
+            Work::Runs(_) | Work::LiesDown => {
+                let prompt = state.prompt(content);
+                let turn = prompt.turn;
+                state.queue.push_back(prompt);
+                Ok((turn, Begin::Later))
+            }
         }
-        if state.awake.is_none() && state.last_turn > 0 {
-            // Another process may have gone on meanwhile, and its turns have the next numbers. The clock's is higher.
-            state.last_turn = state.last_turn.max(unix_ms().unsigned_abs());
-        }
-        state.last_turn += 1;
-        let turn = TurnId(state.last_turn);
-        let prompt = Prompt {
-            turn,
-            content,
-            cancel: Cancel::new(),
-        };
-        let begin = if state.running.is_none() {
-            state.running = Some(prompt.running());
-            Begin::Now(prompt)
-        } else if state.standing.system.is_some() && slash::acts_at_once(&prompt.content) {
-            state.beside.push(prompt.running());
-            Begin::Beside(prompt)
-        } else {
-            state.queue.push_back(prompt);
-            Begin::Later
-        };
-        Ok((turn, begin))
     }
 
     /// The next prompt once a turn has ended; none if there is none.
     pub(crate) fn next(&self) -> Option<Prompt> {
         let mut state = self.state.lock();
         let next = state.queue.pop_front();
-        state.running = next.as_ref().map(Prompt::running);
+        state.work = next.as_ref().map_or(Work::Idle, |prompt| Work::Runs(prompt.running()));
         if next.is_none() {
             state.awake = state.awake.map(|_| Instant::now());
             // A turn that panicked has left its own behind.
@@ -258,7 +249,7 @@ impl Session {
 
     /// The turn that runs now.
     pub(crate) fn running(&self) -> Option<TurnId> {
-        self.state.lock().running.as_ref().map(|running| running.turn)
+        self.state.lock().turn().map(|running| running.turn)
     }
 
     /// Cancels the running turn and all prompts that are queued now.
@@ -274,7 +265,7 @@ impl Session {
     fn cancel_those(&self, is_meant: impl Fn(TurnId) -> bool) {
         let cancels: Vec<Cancel> = {
             let state = self.state.lock();
-            let running = state.running.iter().chain(&state.beside);
+            let running = state.turn().into_iter().chain(&state.beside);
             let running = running.map(|running| (running.turn, &running.cancel));
             let queued = state.queue.iter().map(|prompt| (prompt.turn, &prompt.cancel));
             let meant = running.chain(queued).filter(|(turn, _)| is_meant(*turn));
@@ -312,7 +303,7 @@ impl Session {
     /// Whether the caller is the one who lets this session go: it is closing, idle, and nobody else does.
     pub(crate) fn leaves(&self) -> bool {
         let mut state = self.state.lock();
-        let is_idle = state.running.is_none() && state.beside.is_empty();
+        let is_idle = state.is_idle();
         match &mut state.closing {
             Closing::Waits(waiting) if is_idle => {
                 state.closing = Closing::Leaves(std::mem::take(waiting));
@@ -335,12 +326,12 @@ impl Session {
         self.state.lock().awake = Some(Instant::now());
     }
 
-    /// Puts it to rest if it has had nothing to do for so long: its history leaves memory, and prompts that come are
-    /// queued until the caller has let its lease go and asked for the [`next`](Self::next) one.
+    /// Puts it to rest if it has had nothing to do for so long: prompts that come queue until the caller has let its
+    /// lease go and asked for the [`next`](Self::next) one.
     pub(crate) fn rest(&self, after: Duration) -> Rest {
         let mut state = self.state.lock();
-        let is_busy = state.running.is_some() || !state.beside.is_empty() || !matches!(state.closing, Closing::No);
-        let Some(since) = state.awake.filter(|_| !is_busy) else {
+        let may_rest = state.is_idle() && matches!(state.closing, Closing::No);
+        let Some(since) = state.awake.filter(|_| may_rest) else {
             return Rest::Later(after);
         };
         let idle = since.elapsed();
@@ -348,11 +339,7 @@ impl Session {
             return Rest::Later(after - idle);
         }
         state.awake = None;
-        state.history = History::default();
-        state.running = Some(Running {
-            turn: TurnId(state.last_turn),
-            cancel: Cancel::new(),
-        });
+        state.work = Work::LiesDown;
         Rest::Now
     }
 
@@ -383,6 +370,40 @@ impl Session {
             // An error means that the turn has ended meanwhile, and with it the question.
             let _ = turn.send((approval.clone(), answer));
         }
+    }
+}
+
+impl State {
+    /// A prompt with the next number.
+    fn prompt(&mut self, content: Vec<Content>) -> Prompt {
+        if self.awake.is_none() && self.last_turn > 0 {
+            // Another process may have gone on meanwhile, and its turns have the next numbers. The clock's is higher.
+            self.last_turn = self.last_turn.max(unix_ms().unsigned_abs());
+        }
+        self.last_turn += 1;
+        Prompt {
+            turn: TurnId(self.last_turn),
+            content,
+            cancel: Cancel::new(),
+        }
+    }
+
+    /// Whether the queue takes a prompt; an empty one takes any.
+    fn has_room(&self, content: &[Content]) -> bool {
+        let queued = self.queue.iter().flat_map(|prompt| &prompt.content);
+        let size: usize = queued.chain(content).map(Content::size).sum();
+        self.queue.is_empty() || size <= QUEUE
+    }
+
+    fn turn(&self) -> Option<&Running> {
+        match &self.work {
+            Work::Runs(running) => Some(running),
+            Work::Idle | Work::LiesDown => None,
+        }
+    }
+
+    fn is_idle(&self) -> bool {
+        matches!(self.work, Work::Idle) && self.beside.is_empty()
     }
 }
 

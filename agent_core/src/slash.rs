@@ -117,7 +117,7 @@ pub(crate) fn run(
     command: &Command,
     prompt: Prompt,
 ) -> Result<(StopReason, Usage), TurnError> {
-    claim::claim(engine, session)?;
+    claim::claim(engine, session, prompt.turn)?;
     let is_cancelled = prompt.cancel.is_set();
     if command.name == Name::Clear && !is_cancelled {
         // First, so that the command and its answer are what is left.

@@ -7,12 +7,13 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use agent_core::approval::Mode;
 use agent_core::cancel::Cancel;
 use agent_core::config::Config;
 use agent_core::event::{ErrorClass, Event, Failure};
 use agent_core::id::{SessionId, TurnId};
 use agent_core::provider::{Delta, Finish, ModelInfo, Provider, ProviderError, Reply, Request};
-use agent_core::runtime::Runtime;
+use agent_core::runtime::{Runtime, SetOption};
 use agent_core::script::{Script, ScriptReply, ScriptStep};
 use agent_core::store::Store;
 use serde_json::json;
@@ -133,7 +134,10 @@ fn what_a_session_keeps_of_its_history_is_what_is_stored() {
 
 #[test]
 fn a_cancelled_turn_is_in_what_a_session_keeps() {
-    let heard = Heard::new(vec![says("I begin"), says("Yes.")]);
+    let heard = Heard::new(vec![
+        ScriptReply::new([ScriptStep::text("I begin"), ScriptStep::WaitCancel]),
+        says("Yes."),
+    ]);
     let mut stage = Stage::stored_with(heard.clone());
     stage.turn("one", cancelling);
     stage.turn("two", nothing);
@@ -180,7 +184,7 @@ fn a_session_that_rests_can_be_used_by_another_process_and_then_here_again() {
 }
 
 #[test]
-fn a_mode_that_is_set_while_a_session_rests_holds_and_is_stored() {
+fn a_mode_that_is_set_here_holds_though_another_process_has_gone_on_in_another() {
     let home = Home::new();
     let mut stage = resting(&home, vec![says("One."), says("Three.")], Duration::from_millis(1));
     stage.turn("one", nothing);
@@ -189,9 +193,33 @@ fn a_mode_that_is_set_while_a_session_rests_holds_and_is_stored() {
         let two = home.command(&["run", "--session", &session, "--mode", "plan", "say two."]);
         run(two, "").0.success()
     });
+    let stored = |stage: &Stage| stage.store.session(&stage.session).unwrap().unwrap().mode;
+    assert_eq!(stored(&stage), Mode::Plan);
+    let set = stage
+        .runtime
+        .set_option(stage.session.clone(), SetOption::Mode("accept_edits".into()));
+    assert!(stage.answer(set).is_ok());
     stage.turn("three", nothing);
-    let record = stage.store.session(&stage.session).unwrap().unwrap();
-    assert_eq!(record.mode, agent_core::approval::Mode::Default, "as it is set here");
+    assert_eq!(stored(&stage), Mode::AcceptEdits);
+}
+
+#[test]
+fn the_newest_mode_is_stored_however_it_meets_the_rest_of_the_session() {
+    let home = Home::new();
+    let mut stage = resting(&home, vec![says("One.")], Duration::from_micros(100));
+    stage.turn("one", nothing);
+    for round in 0..40 {
+        let mode = if round % 2 == 0 { Mode::Plan } else { Mode::AcceptEdits };
+        let set = stage
+            .runtime
+            .set_option(stage.session.clone(), SetOption::Mode(mode.id().into()));
+        stage.prompt("/help");
+        assert!(stage.answer(set).is_ok());
+        // Whenever it was set, it is stored with the next turn at the latest.
+        stage.turn("/version", nothing);
+        let record = stage.store.session(&stage.session).unwrap().unwrap();
+        assert_eq!(record.mode, mode, "{round}");
+    }
 }
 
 #[test]
@@ -203,6 +231,8 @@ fn prompts_that_come_while_a_session_lies_down_are_run() {
     for number in 0..PROMPTS / 2 {
         let lines = stage.turn(&format!("prompt {number}"), nothing);
         assert!(lines.contains("Yes."), "{number}: {lines}");
+        let lines = stage.turn("/version", nothing);
+        assert!(lines.contains("Talaria"), "{number}: {lines}");
     }
     let queued: Vec<TurnId> = (PROMPTS / 2..PROMPTS)
         .map(|number| stage.prompt(&format!("prompt {number}")))

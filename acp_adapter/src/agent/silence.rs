@@ -26,7 +26,7 @@ impl Silence {
     /// A prompt has come.
     pub(crate) fn begin(&mut self, session: &SessionId) {
         if !self.longest.is_zero() {
-            self.heard.insert(session.clone(), Instant::now());
+            self.heard.entry(session.clone()).or_insert_with(Instant::now);
         }
     }
 
