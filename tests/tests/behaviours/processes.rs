@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use talaria_tests::client::{Client, Home};
-use talaria_tests::start::wait_until;
+use talaria_tests::process::signal;
+use talaria_tests::start::{initialized, through_shell, wait_until};
 
 use crate::play::{calls, ends, home, says, set_mode, text_of};
 
@@ -155,6 +156,20 @@ fn what_left_its_group_ends_with_the_agent() {
     for pid in left {
         assert!(!is_alive(pid), "{pid}");
     }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_child_that_was_there_before_the_agent_is_left_alone() {
+    let home = Home::new();
+    let launched = through_shell(&home, "setsid sleep 673 >/dev/null 2>&1 & exec \"$@\"");
+    let mut client = initialized(launched);
+    let helper = process_of("sleep 673");
+    let session = client.new_session(&home.workspace());
+    assert_eq!(client.prompt(&session, "run echo ok"), "end_turn");
+    assert!(client.close().success());
+    assert!(is_alive(helper));
+    signal(helper, "KILL");
 }
 
 #[test]

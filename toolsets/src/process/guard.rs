@@ -57,21 +57,31 @@ impl Drop for Watched {
     fn drop(&mut self) {
         let mut guard = GUARD.lock();
         guard.sessions -= 1;
-        let is_last = guard.sessions == 0;
         guard.tell();
         drop(guard);
-        // An orphan says nothing of whose it is; when no session is left it can be nobody's.
-        if is_last {
-            orphans::end_all();
-        }
+        orphans::end_ownerless();
     }
 }
 
-/// Asks something while no process is started and none of ours is forgotten; it gets what tells our own children.
-pub(super) fn with_own<T>(ask: impl FnOnce(&dyn Fn(Pid) -> bool) -> T) -> T {
-    let guard = GUARD.lock();
-    let process = guard.process.as_ref().map(Pid::from_child);
-    ask(&|pid| guard.groups.contains(&pid.as_raw_pid()) || process == Some(pid))
+/// What is ours, while no process is started and none of ours is forgotten.
+pub(super) struct Own<'a>(&'a Guard);
+
+impl Own<'_> {
+    /// Whether it is a child that we have started.
+    pub(super) fn has(&self, pid: Pid) -> bool {
+        let guard = self.0.process.as_ref().map(Pid::from_child);
+        self.0.groups.contains(&pid.as_raw_pid()) || guard == Some(pid)
+    }
+
+    /// Whether a session has started something that it has not ended.
+    pub(super) fn has_sessions(&self) -> bool {
+        self.0.sessions > 0
+    }
+}
+
+/// Asks something about what is ours.
+pub(super) fn with_own<T>(ask: impl FnOnce(&Own<'_>) -> T) -> T {
+    ask(&Own(&GUARD.lock()))
 }
 
 /// A group that ends when the agent does, however that is. Dropping it takes the group out of the guard's care.

@@ -3,10 +3,10 @@
 //! other systems they are not ours any more.
 
 #[cfg(target_os = "linux")]
-pub(super) use linux::{adopt, end_all, reap, reap_from_now_on};
+pub(super) use linux::{adopt, end_ownerless, reap, reap_from_now_on};
 
 #[cfg(not(target_os = "linux"))]
-pub(super) use elsewhere::{adopt, end_all, reap, reap_from_now_on};
+pub(super) use elsewhere::{adopt, end_ownerless, reap, reap_from_now_on};
 
 #[cfg(target_os = "linux")]
 mod linux {
@@ -20,17 +20,26 @@ mod linux {
         Pid, Signal, WaitId, WaitIdOptions, getpid, getsid, kill_process, set_child_subreaper, waitid,
     };
 
-    use super::super::guard;
+    use super::super::guard::{self, Own};
 
     /// A process that the kernel holds can't be killed now; it is not waited for any longer.
     const LIMIT: Duration = Duration::from_millis(250);
-    /// The pause before looking again when a child has ended that is not ours to ask about: its owner will.
-    const PAUSES: [Duration; 2] = [Duration::from_millis(5), Duration::from_secs(1)];
+    /// The first and the longest pause before looking again when a child has ended whose exit its owner takes.
+    const PAUSE: Duration = Duration::from_millis(5);
+    const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
+    static ADOPTS: AtomicBool = AtomicBool::new(false);
     static REAPING: AtomicBool = AtomicBool::new(false);
 
-    /// Makes this process the parent of whatever its children leave behind.
+    /// Makes this process the parent of whatever its children leave behind. To be called before the first of them is
+    /// started: a child that is there already was begun by who became this program, and neither it nor what it leaves
+    /// behind is ours to end, so that nothing is adopted then.
     pub(in super::super) fn adopt() {
+        if !children().is_empty() {
+            tracing::info!("this program was begun with children: what leaves the group of a command is not followed");
+            return;
+        }
+        ADOPTS.store(true, Ordering::Relaxed);
         if let Err(error) = set_child_subreaper(Some(getpid())) {
             tracing::warn!(%error, "processes that leave their group can't be followed");
         }
@@ -41,8 +50,9 @@ mod linux {
         guard::with_own(|own| adopted(own).into_iter().filter(|pid| take_exit(*pid)).count() > 0)
     }
 
-    /// Ends all orphans and what they started. Only to be asked when no session has any process.
-    pub(in super::super) fn end_all() {
+    /// Ends all orphans and what they started, if no session has any process: an orphan says nothing of whose it is, and
+    /// then it can be nobody's.
+    pub(in super::super) fn end_ownerless() {
         let deadline = Instant::now() + LIMIT;
         // The children of an orphan are orphans next: each round goes one generation down.
         while end_generation() && Instant::now() < deadline {
@@ -52,6 +62,9 @@ mod linux {
 
     fn end_generation() -> bool {
         guard::with_own(|own| {
+            if own.has_sessions() {
+                return false;
+            }
             let orphans = adopted(own);
             for pid in &orphans {
                 // Its number can't be somebody else's yet: nobody but us takes its exit.
@@ -77,17 +90,17 @@ mod linux {
     /// Nobody joins this thread: it ends when the last child has.
     fn reap_while_children() {
         let ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
-        let mut pause = PAUSES[0];
+        let mut pause = PAUSE;
         loop {
             match waitid(WaitId::All, ended) {
                 Ok(_) => {
-                    pause = if reap() { PAUSES[0] } else { (pause * 2).min(PAUSES[1]) };
+                    pause = if reap() { PAUSE } else { (pause * 2).min(LONGEST_PAUSE) };
                     thread::sleep(pause);
                 }
                 Err(Errno::INTR) => {}
                 // Looked at again under the lock, since one may have been started just now.
                 Err(_) => {
-                    let over = |_: &dyn Fn(Pid) -> bool| {
+                    let over = |_: &Own<'_>| {
                         let over = waitid(WaitId::All, ended | WaitIdOptions::NOHANG).is_err();
                         REAPING.store(!over, Ordering::Relaxed);
                         over
@@ -102,9 +115,12 @@ mod linux {
 
     /// Our children that we have not started: all that we start for a command leads a session and is known as our own,
     /// and any other child of this program is in our own session.
-    fn adopted(own: &dyn Fn(Pid) -> bool) -> Vec<Pid> {
+    fn adopted(own: &Own<'_>) -> Vec<Pid> {
+        if !ADOPTS.load(Ordering::Relaxed) {
+            return Vec::new();
+        }
         let ours = getsid(None).ok();
-        let foreign = |pid: &Pid| getsid(Some(*pid)).is_ok_and(|session| Some(session) != ours) && !own(*pid);
+        let foreign = |pid: &Pid| getsid(Some(*pid)).is_ok_and(|session| Some(session) != ours) && !own.has(*pid);
         children().into_iter().filter(foreign).collect()
     }
 
@@ -133,7 +149,7 @@ mod elsewhere {
         false
     }
 
-    pub(in super::super) fn end_all() {}
+    pub(in super::super) fn end_ownerless() {}
 
     pub(in super::super) fn reap_from_now_on() {}
 }
