@@ -119,7 +119,7 @@ pub(crate) fn run(
 ) -> Result<(StopReason, Usage), TurnError> {
     claim::claim(engine, session, prompt.turn)?;
     let is_cancelled = prompt.cancel.is_set();
-    if command.name == Name::Clear && !is_cancelled {
+    if command.name == Name::Clear && command.argument.is_empty() && !is_cancelled {
         // First, so that the command and its answer are what is left.
         clear(session, prompt.turn);
     }
@@ -149,7 +149,8 @@ fn answer(engine: &Engine, session: &Session, command: &Command, turn: TurnId) -
         Name::Version => format!("Talaria {}", env!("CARGO_PKG_VERSION")),
         Name::Tools => tools(session),
         Name::Context => context(engine, session)?,
-        Name::Clear => "The conversation so far is forgotten. Files stay as they are.".into(),
+        Name::Clear if argument.is_empty() => "The conversation so far is forgotten. Files stay as they are.".into(),
+        Name::Clear => "`/clear` takes no argument, and nothing was forgotten. Say `/clear` alone.".into(),
         Name::Title => set_title(session, turn, argument),
         Name::Mode if argument.is_empty() => show_mode(session),
         Name::Mode => options::set_mode(session, Some(turn), argument)

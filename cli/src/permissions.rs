@@ -18,7 +18,7 @@ pub(crate) fn permissions(command: PermissionsCommand, paths: Result<&Paths, NoH
     let done = match command {
         PermissionsCommand::List { json: true } => list_json(&store),
         PermissionsCommand::List { json: false } => list_table(&store),
-        PermissionsCommand::Revoke { ids } => revoke(&store, &ids),
+        PermissionsCommand::Revoke { ids } => revoke(&store, &ids).and_then(|gone| tell_revoked(&gone)),
     };
     store.close();
     done.map(|()| Exit::Done)
@@ -81,9 +81,14 @@ fn write_table(out: &mut dyn Write, grants: &[StandingGrant]) -> io::Result<()> 
     Ok(())
 }
 
-/// Takes back all of them, or none if one is not there.
-fn revoke(store: &Store, ids: &[i64]) -> Result<(), Fail> {
-    let grants = store.all_grants()?;
+fn tell_revoked(gone: &[StandingGrant]) -> Result<(), Fail> {
+    writeln!(terminal::stderr(), "revoked; these are asked about again:")?;
+    Ok(write_table(&mut terminal::stderr(), gone)?)
+}
+
+/// Takes back all of them, or none if one is not there. They come back.
+fn revoke(store: &Store, ids: &[i64]) -> Result<Vec<StandingGrant>, Fail> {
+    let mut grants = store.all_grants()?;
     if let Some(unknown) = ids.iter().find(|id| grants.iter().all(|grant| grant.id != **id)) {
         let message =
             format!("there is no permission {unknown}, and none was revoked: `agent permissions list` shows them");
@@ -92,7 +97,8 @@ fn revoke(store: &Store, ids: &[i64]) -> Result<(), Fail> {
     for id in ids {
         store.revoke(*id)?;
     }
-    Ok(())
+    grants.retain(|grant| ids.contains(&grant.id));
+    Ok(grants)
 }
 
 #[cfg(test)]
@@ -125,7 +131,8 @@ mod tests {
         assert_eq!(ids(&store), [1, 2]);
         let fail = revoke(&store, &[1, 7]).unwrap_err();
         assert_eq!((fail.exit, ids(&store)), (Exit::Failed, vec![1, 2]));
-        revoke(&store, &[1]).unwrap();
+        let gone = revoke(&store, &[1]).unwrap();
+        assert_eq!(gone.iter().map(|grant| grant.id).collect::<Vec<_>>(), [1]);
         assert_eq!(ids(&store), [2]);
         assert_eq!(store.grants("/w".as_ref()).unwrap().len(), 1);
     }

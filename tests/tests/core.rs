@@ -414,6 +414,12 @@ fn is_mode(event: &Event) -> bool {
 fn a_load_after_clear_shows_the_command_and_what_follows() {
     let mut stage = Stage::new(vec![says("One."), says("Two.")]);
     stage.turn("one", nothing);
+    assert!(
+        stage
+            .turn("/clear the cache", nothing)
+            .contains("nothing was forgotten")
+    );
+    assert!(stage.replay().contains("One."));
     let cleared = stage.turn("/clear", nothing);
     let after = stage.turn("two", nothing);
     assert_eq!(stage.replay(), cleared.split_once('\n').unwrap().1.to_owned() + &after);

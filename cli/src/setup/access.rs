@@ -1,9 +1,11 @@
 //! A service as setup asks it: with the key it has so far. Where the service refuses the key or the model, and there is
 //! somebody to ask, the person is asked for another.
 
+use std::sync::Arc;
+
 use agent_core::config::Config;
 use agent_core::event::{ErrorClass, Failure};
-use agent_core::provider::{ModelRef, ProviderError};
+use agent_core::provider::{ModelRef, Provider, ProviderError};
 use secrecy::SecretString;
 
 use super::answer::{bare, own_variable};
@@ -114,10 +116,22 @@ impl Access<'_> {
         }
     }
 
-    fn probe(&self, model: &str) -> Result<probe::Answered, Failure> {
+    /// Whether the service could be asked at all; that needs no network.
+    pub(super) fn usable(&self, model: &str) -> Result<(), Fail> {
+        let opened = self.open(model);
+        opened.map(drop).map_err(|failure| {
+            let message = format!("{}\nnothing was saved", failure.message);
+            Fail::new(Exit::Failed, message)
+        })
+    }
+
+    fn open(&self, model: &str) -> Result<Arc<dyn Provider>, Failure> {
         let info = setup_port::info(self.config, &self.name(model), self.remote);
-        let provider = wiring::openai_chat(self.service(), info, self.handle()?).map_err(unusable)?;
-        probe(provider.as_ref(), probe::PATIENCE)
+        wiring::openai_chat(self.service(), info, self.handle()?).map_err(unusable)
+    }
+
+    fn probe(&self, model: &str) -> Result<probe::Answered, Failure> {
+        probe(self.open(model)?.as_ref(), probe::PATIENCE)
     }
 
     fn handle(&self) -> Result<wiring::Handle, Failure> {

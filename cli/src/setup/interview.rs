@@ -108,9 +108,6 @@ impl Interview<'_> {
         entry: &mut ProviderConfig,
     ) -> Result<(Option<NewKey>, String), Fail> {
         let new_key = self.key(provider, &remote.key)?;
-        if self.args.no_check {
-            return Ok((new_key, self.model(provider, &[])?));
-        }
         let mut access = Access {
             user: self.user,
             config: self.config,
@@ -120,6 +117,11 @@ impl Interview<'_> {
             new_key,
             key_is_open: !self.args.key_stdin && self.args.key_env.is_none(),
         };
+        if self.args.no_check {
+            let model = self.model(provider, &[])?;
+            access.usable(&model)?;
+            return Ok((access.new_key, model));
+        }
         let offered = match self.args.model {
             Some(_) => Vec::new(),
             None => access.offered()?,

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::io::{self, BufRead, BufReader, IsTerminal};
+use std::time::Duration;
 
 use agent_core::config::Config;
 use dialoguer::console::Term;
@@ -10,6 +11,7 @@ use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 use secrecy::SecretString;
 
 use super::answer::{self, checked_key};
+use super::tell;
 use super::typed::{self, Echo};
 use crate::exit::{Exit, Fail};
 use crate::known::KNOWN;
@@ -175,12 +177,18 @@ fn mend_on_signal() {
             let _ = tcsetattr(std::io::stdin(), OptionalActions::Now, before);
         }
         let _ = Term::stderr().show_cursor();
+        // Some questions hear it too and say so themselves; the others never end.
+        std::thread::sleep(OTHERS_SAY);
+        let _ = tell("\nnothing was saved");
         std::process::exit(Exit::Interrupted.code().into());
     });
     if let Err(error) = listening {
         tracing::warn!("can't listen to signals, so that Ctrl-C may leave the terminal without echo: {error}");
     }
 }
+
+/// What a question that has heard the signal gets to say so and to end the program.
+const OTHERS_SAY: Duration = Duration::from_millis(200);
 
 /// Ctrl-C or a closed terminal in the middle of a question.
 fn given_up(error: dialoguer::Error) -> Fail {

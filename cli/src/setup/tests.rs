@@ -114,6 +114,20 @@ fn a_key_that_stays_in_the_environment_must_be_there_to_be_checked() {
 }
 
 #[test]
+fn an_address_that_could_never_be_asked_is_refused_unasked_too() {
+    let elsewhere = SetupArgs {
+        base_url: Some("http://example.com/v1".into()),
+        key_env: Some("MINE".into()),
+        ..args("mine", "m")
+    };
+    let fail = answers(&elsewhere, &[]).err().unwrap().error.to_string();
+    assert!(
+        fail.contains("use https") && fail.contains("nothing was saved"),
+        "{fail}"
+    );
+}
+
+#[test]
 fn the_built_in_model_needs_no_more_than_its_name() {
     let only_name = SetupArgs {
         provider: Some("offline".into()),
