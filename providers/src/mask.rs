@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 
 use agent_core::event::CallInput;
 use agent_core::provider::{Delta, Reply};
+use serde_json::Value;
 
 use crate::fold::Sink;
 
@@ -17,6 +18,8 @@ pub(crate) struct Mask<'a> {
     /// The end of what has come that the next piece may make a key of.
     held: String,
     thinks: bool,
+    /// Whoever listened has had enough.
+    is_closed: bool,
 }
 
 impl<'a> Mask<'a> {
@@ -26,6 +29,7 @@ impl<'a> Mask<'a> {
             key,
             held: String::new(),
             thinks: false,
+            is_closed: false,
         }
     }
 
@@ -55,36 +59,55 @@ impl<'a> Mask<'a> {
     /// The end of a reply without the key: calls and what goes back unchanged have come as a whole.
     pub(crate) fn reply(&self, mut reply: Reply) -> Reply {
         let Some(key) = self.key else { return reply };
-        let clean = |text: &mut String| {
-            if text.contains(key) {
-                *text = text.replace(key, MASK);
-            }
-        };
         for call in &mut reply.calls {
-            clean(&mut call.id);
-            clean(&mut call.name);
+            clean(&mut call.id, key);
+            clean(&mut call.name, key);
             match &mut call.input {
-                CallInput::Malformed(text) => clean(text),
-                CallInput::Json(input) => {
-                    let mut text = input.to_string();
-                    clean(&mut text);
-                    // A key that is no part of a text, such as a number, leaves no JSON behind, and no call.
-                    call.input = serde_json::from_str(&text).map_or(CallInput::Malformed(text), CallInput::Json);
-                }
+                CallInput::Malformed(text) => clean(text, key),
+                CallInput::Json(input) => clean_json(input, key),
             }
         }
         if let Some(native) = &mut reply.native {
-            clean(&mut native.item);
+            clean(&mut native.item, key);
+            // It is JSON, in which a key with a quotation mark is written in another way.
+            clean(&mut native.item, Value::from(key).to_string().trim_matches('"'));
         }
         reply
     }
 
-    fn send(&self, text: String, sink: &mut Sink<'_>) -> ControlFlow<()> {
-        match (text.is_empty(), self.thinks) {
+    fn send(&mut self, text: String, sink: &mut Sink<'_>) -> ControlFlow<()> {
+        if self.is_closed {
+            return ControlFlow::Break(());
+        }
+        let flow = match (text.is_empty(), self.thinks) {
             (true, _) => ControlFlow::Continue(()),
             (false, true) => sink(Delta::Thought(text)),
             (false, false) => sink(Delta::Text(text)),
+        };
+        self.is_closed = flow.is_break();
+        flow
+    }
+}
+
+fn clean(text: &mut String, key: &str) {
+    if text.contains(key) {
+        *text = text.replace(key, MASK);
+    }
+}
+
+fn clean_json(value: &mut Value, key: &str) {
+    match value {
+        Value::String(text) => clean(text, key),
+        Value::Array(items) => items.iter_mut().for_each(|item| clean_json(item, key)),
+        Value::Object(fields) => {
+            for (mut name, mut field) in std::mem::take(fields) {
+                clean(&mut name, key);
+                clean_json(&mut field, key);
+                fields.insert(name, field);
+            }
         }
+        Value::Number(number) if number.to_string().contains(key) => *value = MASK.into(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 
@@ -98,6 +121,8 @@ fn begun(text: &str, key: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn check(pieces: &[&str], expect: &[&str]) {
@@ -128,6 +153,34 @@ mod tests {
         check(&["s", "k", "-", "s", "k", "-", "k", "e", "y"], &["***"]);
         check(&["sk-sk-", "sk-key"], &["sk-***"]);
         check(&["(sk-sk-key"], &["(***)"]);
+    }
+
+    #[test]
+    fn nothing_is_said_to_who_has_had_enough() {
+        let mut mask = Mask::new(Some("sk-sk-key"));
+        let mut times = 0;
+        let mut sink = |_| {
+            times += 1;
+            ControlFlow::Break(())
+        };
+        assert!(mask.push(Delta::Text("a s".into()), &mut sink).is_break());
+        assert!(mask.end(&mut sink).is_break());
+        assert_eq!(times, 1);
+    }
+
+    #[test]
+    fn a_key_in_a_call_is_masked_wherever_it_stands() {
+        let check = |key: &str, mut input: Value, expect: Value| {
+            clean_json(&mut input, key);
+            assert_eq!(input, expect);
+        };
+        check(
+            "a\"b",
+            json!({"x": ["1 a\"b"], "a\"b": 2}),
+            json!({"x": ["1 ***"], "***": 2}),
+        );
+        check("1234567890123456", json!([1234567890123456_u64]), json!(["***"]));
+        check("k-k", json!({"b": 1, "a": "k"}), json!({"b": 1, "a": "k"}));
     }
 
     #[test]

@@ -78,12 +78,12 @@ impl Provider for OpenAiChat {
         };
         let answer = wait(&self.handle, cancel, self.ask(json, &mut masked));
         // Also before a failure: what came is part of what was said.
-        if mask.end(sink).is_break() {
-            return Err(ProviderError::Cancelled);
+        let said = mask.end(sink);
+        match answer {
+            Err(stop) => Err(stop.into_error(&self.service)),
+            Ok(_) if said.is_break() => Err(ProviderError::Cancelled),
+            Ok(reply) => Ok(mask.reply(reply)),
         }
-        answer
-            .map(|reply| mask.reply(reply))
-            .map_err(|stop| stop.into_error(&self.service))
     }
 }
 

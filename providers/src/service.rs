@@ -86,7 +86,8 @@ impl Service {
         Some(key).filter(|key| !key.is_empty())
     }
 
-    /// The key, if it is long enough to be a secret and no word such as `not-needed`, as local servers are given.
+    /// The key, if it is long enough to be a secret and no word such as `not-needed`, as local servers are given: in a
+    /// reply a word must stay. An error has fewer of them, and so less to lose: see [`Self::masked`].
     pub(crate) fn secret_key(&self) -> Option<&str> {
         const LEAST: usize = 16;
         self.bare_key().filter(|key| key.len() >= LEAST)
@@ -107,15 +108,13 @@ impl Service {
 
     /// `text` without anything that opens the service, in case it was echoed.
     pub(crate) fn masked(&self, text: &str) -> String {
-        // A header as short as `a` is no secret, and masking it would make holes in every sentence.
-        let values = self
-            .headers
-            .values()
-            .map(String::as_str)
-            .filter(|value| value.len() >= 8);
+        // What is as short as `a` is no secret, and masking it would make holes in every sentence.
+        const LEAST: usize = 8;
+        let headers = self.headers.values().map(String::as_str);
         self.bare_key()
             .into_iter()
-            .chain(values)
+            .chain(headers)
+            .filter(|secret| secret.len() >= LEAST)
             .fold(text.to_owned(), |text, secret| text.replace(secret, MASK))
     }
 }
