@@ -7,6 +7,7 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use agent_core::folder::private_folder;
 use tracing_subscriber::filter::EnvFilter;
@@ -20,6 +21,9 @@ use background::Background;
 /// Files that are kept, one a day.
 const KEPT: usize = 7;
 
+/// What the lines that wait at the end get to be written, all writers together.
+const LAST_LINES: Duration = Duration::from_millis(300);
+
 /// Keeps the log going; dropping it writes what still waits.
 #[must_use = "the log ends when this is dropped"]
 pub(crate) struct Logging {
@@ -28,8 +32,9 @@ pub(crate) struct Logging {
 
 impl Drop for Logging {
     fn drop(&mut self) {
+        let deadline = Instant::now() + LAST_LINES;
         for writer in &self.writers {
-            writer.end();
+            writer.end(deadline);
         }
     }
 }

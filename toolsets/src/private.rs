@@ -36,8 +36,9 @@ fn is_ours(process: u32) -> bool {
 pub(crate) fn is_spelled(text: &str) -> bool {
     text.match_indices("/proc/").any(|(at, proc)| {
         let rest = &text[at + proc.len()..];
-        let end = rest.find(|c: char| c.is_whitespace() || "'\"`;|&<>),".contains(c));
-        let mut names = rest[..end.unwrap_or(rest.len())].split('/');
+        let end = rest.find(|c: char| c.is_whitespace() || "`;|&<>)".contains(c));
+        let word: String = rest[..end.unwrap_or(rest.len())].replace(['\'', '"'], "");
+        let mut names = word.split('/');
         let foreign = names.next().is_none_or(|process| !ITSELF.contains(&process));
         let names: Vec<&str> = names.collect();
         names.iter().any(|name| FILES.contains(name)) && (foreign || names.contains(&".."))
@@ -81,6 +82,8 @@ mod tests {
         check("cat /proc/self/../$PPID/environ", true);
         check("xargs -0 </proc/1/task/1/environ", true);
         check("python3 -c \"open('/proc/1/mem')\"", true);
+        check("cat /proc/{1,2}/environ", true);
+        check("cat \"/proc/\"1/environ '/proc/1'/mem", true);
         check("cat /proc/self/environ", false);
         check("tr '\\0' '\\n' < /proc/$$/environ", false);
         check("cat /proc/$PPID/status", false);

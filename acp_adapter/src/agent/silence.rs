@@ -55,3 +55,35 @@ impl Silence {
         silent.map(|(session, _)| session.clone()).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LONGEST: Duration = Duration::from_secs(30);
+
+    #[test]
+    fn what_is_heard_of_a_session_begins_its_silence_anew() {
+        let session = SessionId::from("s");
+        let mut silence = Silence::new(LONGEST);
+        assert_eq!(silence.too_long_at(), None, "no session has a prompt");
+        silence.begin(&session);
+        let first = silence.too_long_at();
+        // A prompt that queues is no sign of life.
+        silence.begin(&session);
+        assert_eq!(silence.too_long_at(), first);
+        silence.heard(&session);
+        assert!(silence.too_long_at() > first);
+        silence.end(&session);
+        silence.heard(&session);
+        assert_eq!(silence.too_long_at(), None);
+    }
+
+    #[test]
+    fn a_longest_silence_of_zero_is_none_at_all() {
+        let mut silence = Silence::new(Duration::ZERO);
+        silence.begin(&SessionId::from("s"));
+        assert_eq!(silence.too_long_at(), None);
+        assert_eq!(silence.too_long(), Vec::new());
+    }
+}

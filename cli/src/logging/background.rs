@@ -4,15 +4,13 @@
 use std::io::{self, Write};
 use std::mem;
 use std::thread::Builder;
-use std::time::Duration;
+use std::time::Instant;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 use parking_lot::Mutex;
 
 /// Lines that may wait for the writer.
 const WAITING: usize = 512;
-/// What the lines that wait at the end get to be written.
-const LAST_LINES: Duration = Duration::from_secs(1);
 
 /// Takes lines for a writer: each call of `write` is one.
 pub(super) struct Background(Mutex<Stage>);
@@ -42,13 +40,13 @@ impl Background {
         }))
     }
 
-    /// Waits until all is written, or the writer has had its time. What comes after this is dropped.
-    pub(super) fn end(&self) {
+    /// Waits until all is written, or until the deadline. What comes after this is dropped.
+    pub(super) fn end(&self, deadline: Instant) {
         let stage = mem::replace(&mut *self.0.lock(), Stage::Ended);
         if let Stage::Writing { lines, ended } = stage {
             drop(lines);
             // An error either way: all is written, or the time is up.
-            let _ = ended.recv_timeout(LAST_LINES);
+            let _ = ended.recv_deadline(deadline);
         }
     }
 
@@ -99,6 +97,7 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
 
     use std::sync::Arc;
+    use std::time::Duration;
 
     use super::*;
 
@@ -121,6 +120,10 @@ mod tests {
         }
     }
 
+    fn later() -> Instant {
+        Instant::now() + Duration::from_secs(20)
+    }
+
     fn gated() -> (Background, Sender<()>, Arc<Mutex<Vec<u8>>>) {
         let (gate, may) = bounded(0);
         let kept = Arc::default();
@@ -138,9 +141,9 @@ mod tests {
         for line in ["one\n", "two\n", "three\n"] {
             (&log).write_all(line.as_bytes()).unwrap();
         }
-        log.end();
+        log.end(later());
         (&log).write_all(b"late\n").unwrap();
-        log.end();
+        log.end(later());
         assert_eq!(*kept.lock(), b"one\ntwo\nthree\n");
     }
 
@@ -151,7 +154,7 @@ mod tests {
             (&log).write_all(b".").unwrap();
         }
         drop(gate);
-        log.end();
+        log.end(later());
         // Beside those that wait, the writer may hold one.
         let written = kept.lock().len();
         assert!((WAITING..=WAITING + 1).contains(&written), "{written}");
@@ -159,9 +162,11 @@ mod tests {
 
     #[test]
     fn the_end_does_not_wait_for_a_writer_that_hangs() {
-        let (log, _gate, kept) = gated();
+        let (log, gate, kept) = gated();
         (&log).write_all(b"one\n").unwrap();
-        log.end();
+        // With the gate closed this comes back only because its time is over, and then the line is not written.
+        log.end(Instant::now());
         assert!(kept.lock().is_empty());
+        drop(gate);
     }
 }
