@@ -7,6 +7,7 @@
 mod announce;
 mod guard;
 mod lane;
+mod question;
 mod wave;
 
 use crate::provider::Call;

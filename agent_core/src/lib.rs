@@ -38,6 +38,7 @@ mod resting;
 pub mod runtime;
 pub mod script;
 mod session;
+mod settings;
 pub mod setup;
 pub mod slash;
 pub mod store;

@@ -1,7 +1,8 @@
 //! What a session's model has not been told yet.
 
 use crate::prompt::{Facts, changed};
-use crate::session::{Session, Settings};
+use crate::session::Session;
+use crate::settings::Settings;
 
 /// What the model is told with its next message.
 pub(crate) struct News {

@@ -1,28 +1,22 @@
 //! A session in memory: where it works, what it is set to, and whose turn it is. Its past is the store's.
 
 use std::collections::{HashMap, VecDeque};
-use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::Sender;
 use parking_lot::Mutex;
 
-use crate::approval::{Mode, UserAnswer};
+use crate::approval::UserAnswer;
 use crate::cancel::Cancel;
 use crate::clock::unix_ms;
-use crate::config::Config;
 use crate::content::Content;
-use crate::event::{ContextUse, Event, SessionChange};
+use crate::event::{Event, SessionChange};
 use crate::history::History;
 use crate::id::{ApprovalId, SessionId, TurnId};
 use crate::line::Line;
 use crate::outward::{CallError, SessionView};
-use crate::prompt::Facts;
-use crate::provider::{ModelRef, Provider};
-use crate::runtime::Folders;
+use crate::settings::{Settings, Standing};
 use crate::slash;
-use crate::workspace::{Scope, Workspace};
 
 /// Bytes of prompts that may wait in a session's queue.
 pub(crate) const QUEUE: usize = 64 << 20;
@@ -34,37 +28,6 @@ pub(crate) struct Session {
     /// Its line outward.
     pub(crate) line: Line,
     state: Mutex<State>,
-}
-
-/// What a session is set to. Cheap to clone; a step of a turn works with one.
-#[derive(Clone)]
-pub(crate) struct Settings {
-    pub(crate) folders: Folders,
-    /// Real paths of its folders, its own first.
-    pub(crate) roots: Arc<[PathBuf]>,
-    pub(crate) workspace: Arc<dyn Workspace>,
-    pub(crate) config: Arc<Config>,
-    pub(crate) provider: Arc<dyn Provider>,
-    pub(crate) models: Arc<[ModelRef]>,
-    pub(crate) mode: Mode,
-    pub(crate) edits_granted: bool,
-}
-
-/// What a session has become so far, beside its events.
-#[derive(Clone, Default)]
-pub(crate) struct Standing {
-    pub(crate) title: Option<String>,
-    /// Its system prompt; none before its first turn.
-    pub(crate) system: Option<Arc<str>>,
-    /// What the model was last told of the session's settings.
-    pub(crate) told: Option<Facts>,
-    /// What its system prompt says of them; none where nobody knows.
-    pub(crate) begun: Option<Facts>,
-    pub(crate) context: Option<ContextUse>,
-    /// Notices that wait for the next turn to begin.
-    pub(crate) notices: Vec<Event>,
-    /// The model's service has refused its key.
-    pub(crate) key_refused: bool,
 }
 
 struct State {
@@ -404,26 +367,6 @@ impl State {
 
     fn is_idle(&self) -> bool {
         matches!(self.work, Work::Idle) && self.beside.is_empty()
-    }
-}
-
-impl Standing {
-    /// The notes that told the model of changes are out of its history; the next one tells all of it again.
-    pub(crate) fn forget_notes(&mut self) {
-        if self.begun.is_some() {
-            self.told.clone_from(&self.begun);
-        }
-    }
-}
-
-impl Settings {
-    /// Where the session works, as its workspace knows it.
-    pub(crate) fn scope(&self, session: &SessionId) -> Scope {
-        Scope {
-            session: session.clone(),
-            cwd: self.folders.cwd.clone(),
-            extra_roots: self.folders.extra_roots.clone(),
-        }
     }
 }
 

@@ -11,7 +11,8 @@ use parking_lot::Mutex;
 use super::announce::Announced;
 use super::guard::{CallGuard, ended};
 use super::lane::{FromLane, Job};
-use crate::approval::{Approval, ApprovalOption, DecidedBy, Decision, Grant, OptionKind, UserAnswer};
+use super::question::{CLOSED, Question, UNANSWERED, decide, rejection};
+use crate::approval::{Approval, ApprovalOption, DecidedBy, Decision, Grant, UserAnswer};
 use crate::boundary::Boundary;
 use crate::event::{Event, PlannedCall, Progress, Severity, ToolCall, ToolOutcome, ToolOutput, ToolStatus};
 use crate::id::{ApprovalId, ToolCallId};
@@ -41,12 +42,6 @@ struct OpenCall {
     go: Option<Sender<()>>,
     progress: Arc<Mutex<Option<Progress>>>,
     question: Option<Question>,
-}
-
-struct Question {
-    approval: ApprovalId,
-    options: Vec<ApprovalOption>,
-    deadline: Option<Instant>,
 }
 
 impl<'t, 'a> Wave<'t, 'a> {
@@ -382,34 +377,4 @@ impl<'t, 'a> Wave<'t, 'a> {
 }
 
 const NOT_BEGUN: &str = "Not run: the turn was cancelled before it began.";
-const CLOSED: &str = "Not run: the question whether it may run was closed, and the turn with it.";
 const ABANDONED: &str = "Cancelled, but it did not stop in time. Whether it took effect is unknown.";
-const UNANSWERED: &str = "Not run: nobody answered the question whether it may run. That is no refusal by the user.";
-
-fn rejection(by: DecidedBy) -> &'static str {
-    match by {
-        DecidedBy::User => {
-            "The user refused this call. Don't try to reach the same in another way; ask or go on without."
-        }
-        DecidedBy::Timeout | DecidedBy::Cancel | DecidedBy::Default => {
-            "Not run: the answer to the question whether it may run made no sense, which counts as a refusal."
-        }
-    }
-}
-
-/// What an answer means. Whatever is not an option that was offered is a rejection.
-fn decide<'o>(options: &'o [ApprovalOption], answer: &UserAnswer) -> (Decision, DecidedBy, Option<&'o Grant>) {
-    match answer {
-        UserAnswer::Cancelled => (Decision::Cancelled, DecidedBy::User, None),
-        UserAnswer::Invalid => (Decision::Rejected, DecidedBy::Default, None),
-        UserAnswer::Nobody => (Decision::Unanswered, DecidedBy::Default, None),
-        UserAnswer::Chose(kind) => match options.iter().find(|option| option.kind == *kind) {
-            None => (Decision::Rejected, DecidedBy::Default, None),
-            Some(option) => match option.kind {
-                OptionKind::AllowOnce => (Decision::Allowed, DecidedBy::User, None),
-                OptionKind::AllowAlways => (Decision::AllowedAlways, DecidedBy::User, option.grant.as_ref()),
-                OptionKind::RejectOnce => (Decision::Rejected, DecidedBy::User, None),
-            },
-        },
-    }
-}

@@ -7,15 +7,10 @@ use std::io::{self, BufRead, BufReader, IsTerminal, Write};
 use agent_core::approval::{Approval, OptionKind, UserAnswer};
 use agent_core::event::Event;
 use agent_core::id::ApprovalId;
-use agent_core::plan::Plan;
-use agent_core::visible;
-use anstyle::{AnsiColor, Style};
 use crossbeam_channel::{Receiver, never, unbounded};
 use rustix::termios::{QueueSelector, tcflush, tcgetpgrp};
 
-use super::diff;
-
-const QUESTION: Style = AnsiColor::Yellow.on_default().bold();
+use super::question;
 
 /// The questions that are open, the oldest first: that is the one on the screen.
 pub(super) struct Asker<W> {
@@ -71,7 +66,7 @@ impl<W: Write> Asker<W> {
             self.terminal = look_for_terminal();
         }
         if let Terminal::None(why) = self.terminal {
-            writeln!(self.side, "{}", unasked(approval, why))?;
+            writeln!(self.side, "{}", question::unasked(approval, why))?;
             return Ok(Some((approval.id.clone(), UserAnswer::Nobody)));
         }
         self.open.push_back(approval.clone());
@@ -120,31 +115,9 @@ impl<W: Write> Asker<W> {
             }
             lines.try_iter().for_each(drop);
         }
-        write_question(&mut self.side, approval, self.diffs_shown)?;
+        question::write(&mut self.side, approval, self.diffs_shown)?;
         self.side.flush()
     }
-}
-
-/// What becomes of a call that nobody could be asked about, and how to have it done all the same.
-fn unasked(approval: &Approval, why: &str) -> String {
-    let call = approval.shown.as_ref().map(|shown| visible::line(&shown.call.title));
-    let call = call.unwrap_or_else(|| "a call".to_owned());
-    let plan = approval.shown.as_ref().map(|shown| &shown.plan);
-    let way = match plan {
-        Some(Plan::Change { .. }) if approval.reason.is_empty() => {
-            "--mode accept_edits edits in the workspace without asking".to_owned()
-        }
-        Some(Plan::Command(_)) if approval.reason.is_empty() => {
-            "--mode dont_ask runs every command without asking".to_owned()
-        }
-        Some(Plan::Input { .. }) => "--mode dont_ask writes to it without asking".to_owned(),
-        // No mode lets these pass.
-        Some(Plan::Change { .. } | Plan::Command(_) | Plan::Read { .. } | Plan::Inward) | None => format!(
-            "{}, which is asked in every mode: run this at a terminal",
-            visible::line(&approval.reason)
-        ),
-    };
-    format!("{call}: not done, as nobody can be asked ({why}); {way}")
 }
 
 /// What a line means: only an explicit yes is one.
@@ -155,63 +128,6 @@ fn choice(approval: &Approval, line: &str) -> OptionKind {
         "a" | "always" if offered(OptionKind::AllowAlways) => OptionKind::AllowAlways,
         _ => OptionKind::RejectOnce,
     }
-}
-
-fn write_question(out: &mut dyn Write, approval: &Approval, diffs_shown: bool) -> io::Result<()> {
-    let title = approval
-        .shown
-        .as_ref()
-        .map(|shown| visible::line(&shown.call.title))
-        .unwrap_or_default();
-    write!(out, "{QUESTION}? {title}{QUESTION:#}")?;
-    if !approval.reason.is_empty() {
-        write!(out, " ({})", visible::line(&approval.reason))?;
-    }
-    writeln!(out)?;
-    if let Some(shown) = &approval.shown {
-        write_whole(out, &shown.plan, &title, diffs_shown)?;
-    }
-    let always = approval
-        .options
-        .iter()
-        .find(|option| option.kind == OptionKind::AllowAlways);
-    match always {
-        Some(always) => write!(out, "  y: once, a: {}, N: no [y/N/a] ", visible::line(&always.name)),
-        None => write!(out, "  y: once, N: no [y/N] "),
-    }
-}
-
-/// What the title may have cut: nobody should allow what they can't see.
-fn write_whole(out: &mut dyn Write, plan: &Plan, title: &str, diffs_shown: bool) -> io::Result<()> {
-    match plan {
-        Plan::Command(plan) => {
-            write_text(out, &plan.command, title)?;
-            writeln!(out, "  {}", visible::line(&plan.place_and_manner()))
-        }
-        Plan::Input { text, .. } => write_text(out, text, title),
-        Plan::Change { changes } => {
-            if !diffs_shown {
-                diff::write(out, changes)?;
-            }
-            let excerpts = changes.iter().filter(|change| change.excerpt);
-            excerpts.into_iter().try_for_each(|change| {
-                let path = change.place.path.to_string_lossy();
-                let path = visible::line(&path);
-                writeln!(out, "  {path} is large: only its changed parts are shown")
-            })
-        }
-        // Files are in the title.
-        Plan::Read { .. } | Plan::Inward => Ok(()),
-    }
-}
-
-fn write_text(out: &mut dyn Write, text: &str, title: &str) -> io::Result<()> {
-    if title.contains(text) {
-        return Ok(());
-    }
-    visible::text(text)
-        .lines()
-        .try_for_each(|line| writeln!(out, "  | {line}"))
 }
 
 /// The terminal, if a person sees our questions and this process may read from it.
@@ -257,7 +173,7 @@ mod tests {
     use agent_core::approval::{ApprovalOption, DecidedBy, Decision};
     use agent_core::change::FileChange;
     use agent_core::event::{CallInput, PlannedCall, ToolCall, ToolKind};
-    use agent_core::plan::{CommandFacts, CommandPlan, Place};
+    use agent_core::plan::{CommandFacts, CommandPlan, Place, Plan};
 
     use super::*;
 
@@ -351,7 +267,7 @@ mod tests {
             shown.plan = plan;
             approval.shown = Some(Arc::new(shown));
             approval.reason = reason.into();
-            let said = unasked(&approval, "stderr is no terminal");
+            let said = question::unasked(&approval, "stderr is no terminal");
             let rest = said.strip_prefix("Do it: not done, as nobody can be asked (stderr is no terminal); ");
             assert!(
                 rest.is_some_and(|rest| rest.starts_with(expect)),
@@ -445,7 +361,7 @@ mod tests {
             shown.plan = plan;
             approval.shown = Some(Arc::new(shown));
             let mut out = Vec::new();
-            write_question(&mut out, &approval, diffs_shown).unwrap();
+            question::write(&mut out, &approval, diffs_shown).unwrap();
             String::from_utf8(out).unwrap()
         };
         let place = |path: &str| Place {

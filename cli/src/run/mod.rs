@@ -7,6 +7,7 @@ mod limit;
 mod machine;
 pub(crate) mod people;
 mod plain;
+mod question;
 mod session;
 
 use std::io::{self, IsTerminal, Read, Write};

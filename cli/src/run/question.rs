@@ -1,0 +1,92 @@
+//! A question in words: what would be done, and what can be answered; or why nobody could be asked.
+
+use std::io::{self, Write};
+
+use agent_core::approval::{Approval, OptionKind};
+use agent_core::plan::Plan;
+use agent_core::visible;
+use anstyle::{AnsiColor, Style};
+
+use super::diff;
+
+const QUESTION: Style = AnsiColor::Yellow.on_default().bold();
+
+/// Writes a question up to where the answer is typed.
+pub(super) fn write(out: &mut dyn Write, approval: &Approval, diffs_shown: bool) -> io::Result<()> {
+    let title = approval
+        .shown
+        .as_ref()
+        .map(|shown| visible::line(&shown.call.title))
+        .unwrap_or_default();
+    write!(out, "{QUESTION}? {title}{QUESTION:#}")?;
+    if !approval.reason.is_empty() {
+        write!(out, " ({})", visible::line(&approval.reason))?;
+    }
+    writeln!(out)?;
+    if let Some(shown) = &approval.shown {
+        write_whole(out, &shown.plan, &title, diffs_shown)?;
+    }
+    let always = approval
+        .options
+        .iter()
+        .find(|option| option.kind == OptionKind::AllowAlways);
+    match always {
+        Some(always) => write!(out, "  y: once, a: {}, N: no [y/N/a] ", visible::line(&always.name)),
+        None => write!(out, "  y: once, N: no [y/N] "),
+    }
+}
+
+/// What the title may have cut: nobody should allow what they can't see.
+fn write_whole(out: &mut dyn Write, plan: &Plan, title: &str, diffs_shown: bool) -> io::Result<()> {
+    match plan {
+        Plan::Command(plan) => {
+            write_text(out, &plan.command, title)?;
+            writeln!(out, "  {}", visible::line(&plan.place_and_manner()))
+        }
+        Plan::Input { text, .. } => write_text(out, text, title),
+        Plan::Change { changes } => {
+            if !diffs_shown {
+                diff::write(out, changes)?;
+            }
+            let excerpts = changes.iter().filter(|change| change.excerpt);
+            excerpts.into_iter().try_for_each(|change| {
+                let path = change.place.path.to_string_lossy();
+                let path = visible::line(&path);
+                writeln!(out, "  {path} is large: only its changed parts are shown")
+            })
+        }
+        // Files are in the title.
+        Plan::Read { .. } | Plan::Inward => Ok(()),
+    }
+}
+
+fn write_text(out: &mut dyn Write, text: &str, title: &str) -> io::Result<()> {
+    if title.contains(text) {
+        return Ok(());
+    }
+    visible::text(text)
+        .lines()
+        .try_for_each(|line| writeln!(out, "  | {line}"))
+}
+
+/// What becomes of a call that nobody could be asked about, and how to have it done all the same.
+pub(super) fn unasked(approval: &Approval, why: &str) -> String {
+    let call = approval.shown.as_ref().map(|shown| visible::line(&shown.call.title));
+    let call = call.unwrap_or_else(|| "a call".to_owned());
+    let plan = approval.shown.as_ref().map(|shown| &shown.plan);
+    let way = match plan {
+        Some(Plan::Change { .. }) if approval.reason.is_empty() => {
+            "--mode accept_edits edits in the workspace without asking".to_owned()
+        }
+        Some(Plan::Command(_)) if approval.reason.is_empty() => {
+            "--mode dont_ask runs every command without asking".to_owned()
+        }
+        Some(Plan::Input { .. }) => "--mode dont_ask writes to it without asking".to_owned(),
+        // No mode lets these pass.
+        Some(Plan::Change { .. } | Plan::Command(_) | Plan::Read { .. } | Plan::Inward) | None => format!(
+            "{}, which is asked in every mode: run this at a terminal",
+            visible::line(&approval.reason)
+        ),
+    };
+    format!("{call}: not done, as nobody can be asked ({why}); {way}")
+}
