@@ -162,9 +162,11 @@ fn what_left_its_group_ends_with_the_agent() {
 #[cfg(target_os = "linux")]
 fn a_child_that_was_there_before_the_agent_is_left_alone() {
     let home = Home::new();
-    let launched = through_shell(&home, "setsid sleep 673 >/dev/null 2>&1 & exec \"$@\"");
+    // Its own number, so that another run of the tests at the same time has another helper.
+    let sleep = format!("sleep 673.{}", std::process::id());
+    let launched = through_shell(&home, &format!("setsid {sleep} >/dev/null 2>&1 & exec \"$@\""));
     let mut client = initialized(launched);
-    let helper = process_of("sleep 673");
+    let helper = process_of(&sleep);
     let session = client.new_session(&home.workspace());
     assert_eq!(client.prompt(&session, "run echo ok"), "end_turn");
     assert!(client.close().success());
