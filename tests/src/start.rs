@@ -20,17 +20,30 @@ pub fn through_shell(home: &Home, script: &str) -> Command {
 /// As [`through_shell`], with mounts that nobody else sees and that end with the process. None, with the reason
 /// printed, where this machine does not allow that.
 pub fn with_mounts(home: &Home, script: &str) -> Option<Command> {
-    let probe = Command::new("unshare")
-        .args(["-rm", "sh", "-c", "mount -t tmpfs tmpfs /mnt"])
-        .output();
-    let why = match probe {
-        Ok(output) if output.status.success() => {
-            return Some(wrapped(home, &["unshare", "-rm", "sh", "-c", script, "sh"]));
-        }
+    unshared(home, &["-rm"], "mount -t tmpfs tmpfs /mnt", script)
+}
+
+/// As [`through_shell`], among processes of its own, of which the shell is the first: its group and its session are
+/// outside, as with bubblewrap. None, with the reason printed, where this machine does not allow that.
+pub fn in_a_box(home: &Home, script: &str) -> Option<Command> {
+    unshared(
+        home,
+        &["-r", "--pid", "--fork", "--mount-proc", "--kill-child"],
+        ":",
+        script,
+    )
+}
+
+/// A shell that has things of its own, if a trial of the same works.
+fn unshared(home: &Home, options: &[&str], trial: &str, script: &str) -> Option<Command> {
+    let unshare = |script| [&["unshare"], options, &["sh", "-c", script, "sh"]].concat();
+    let trial = unshare(trial);
+    let why = match Command::new(trial[0]).args(&trial[1..]).output() {
+        Ok(output) if output.status.success() => return Some(wrapped(home, &unshare(script))),
         Ok(output) => String::from_utf8_lossy(&output.stderr).into_owned(),
         Err(error) => error.to_string(),
     };
-    skip(&format!("nothing can be mounted here: {}", why.trim()));
+    skip(&format!("unshare {} fails here: {}", options.join(" "), why.trim()));
     None
 }
 

@@ -8,7 +8,7 @@ use agent_core::approval::{Approval, OptionKind, UserAnswer};
 use agent_core::event::Event;
 use agent_core::id::ApprovalId;
 use crossbeam_channel::{Receiver, never, unbounded};
-use rustix::termios::{QueueSelector, tcflush, tcgetpgrp};
+use rustix::termios::{QueueSelector, tcflush};
 
 use super::question;
 
@@ -139,7 +139,7 @@ fn look_for_terminal() -> Terminal {
         return Terminal::None("there is no terminal");
     };
     // Reading in the background would stop the process.
-    if tcgetpgrp(&terminal).ok() != Some(rustix::process::getpgrp()) {
+    if !is_in_foreground(&terminal) {
         return Terminal::None("this runs in the background");
     }
     let typed = terminal.try_clone().ok();
@@ -147,6 +147,21 @@ fn look_for_terminal() -> Terminal {
         Ok(lines) => Terminal::Open { lines, typed },
         Err(_) => Terminal::None("the terminal can't be read"),
     }
+}
+
+/// Whether this process belongs to the group that may read from its terminal. By `/proc`, since either group may be
+/// outside our namespace of processes, where it has no number: as with bubblewrap, which does not hinder reading. Both
+/// follow the name, which ends with the last `)`.
+#[cfg(target_os = "linux")]
+fn is_in_foreground(_terminal: &File) -> bool {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let fields: Vec<&str> = stat.rsplit(") ").next().unwrap_or_default().split(' ').collect();
+    matches!(fields[..], [_state, _parent, group, _session, _terminal, foreground, ..] if group == foreground)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_in_foreground(terminal: &File) -> bool {
+    rustix::termios::tcgetpgrp(terminal).ok() == Some(rustix::process::getpgrp())
 }
 
 /// Reads lines on a thread of its own, since a read can't be given up. The channel holds what a person types; it is

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use talaria_tests::client::{Client, Home};
 use talaria_tests::process::signal;
-use talaria_tests::start::{initialized, through_shell, wait_until};
+use talaria_tests::start::{in_a_box, initialized, through_shell, wait_until};
 
 use crate::play::{calls, ends, home, says, set_mode, text_of};
 
@@ -198,6 +198,26 @@ fn an_orphan_that_has_ended_leaves_no_zombie() {
         "run (setsid sleep 0.01 &); (sleep 0.02 &); (setsid sleep 0.3 &); sleep 0.1; echo ok",
     );
     wait_until("no child but the guard", || descendants(client.pid()).len() <= 1);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn an_agent_whose_group_is_outside_its_box_runs_and_ends_commands() {
+    for (script, sleep) in [("exec \"$@\"", "sleep 674.1"), ("\"$@\"; exit $?", "sleep 674.2")] {
+        let home = Home::new();
+        let Some(command) = in_a_box(&home, script) else {
+            return;
+        };
+        let mut client = initialized(command);
+        let session = client.new_session(&home.workspace());
+        let prompt = format!("run setsid {sleep} >/dev/null 2>&1 & echo ok");
+        assert_eq!(client.prompt(&session, &prompt), "end_turn");
+        let end = ends(&client, 0).pop().unwrap();
+        assert_eq!(end["status"], "completed", "{end}");
+        let left = process_of(sleep);
+        assert!(client.close().success());
+        wait_until("the end of what was left", || !is_alive(left));
+    }
 }
 
 #[test]

@@ -16,9 +16,7 @@ mod linux {
     use std::time::{Duration, Instant};
 
     use rustix::io::Errno;
-    use rustix::process::{
-        Pid, Signal, WaitId, WaitIdOptions, getpid, getsid, kill_process, set_child_subreaper, waitid,
-    };
+    use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, getpid, kill_process, set_child_subreaper, waitid};
 
     use super::super::guard::{self, Own};
 
@@ -119,9 +117,17 @@ mod linux {
         if !ADOPTS.load(Ordering::Relaxed) {
             return Vec::new();
         }
-        let ours = getsid(None).ok();
-        let foreign = |pid: &Pid| getsid(Some(*pid)).is_ok_and(|session| Some(session) != ours) && !own.has(*pid);
+        let ours = session_of(getpid());
+        let foreign = |pid: &Pid| session_of(*pid).is_some_and(|session| Some(session) != ours) && !own.has(*pid);
         children().into_iter().filter(foreign).collect()
+    }
+
+    /// The number of a process's session, 0 if that is outside our namespace of processes, where `getsid` has no
+    /// answer that rustix could give. It is the fourth field after the name, which ends with the last `)`.
+    fn session_of(pid: Pid) -> Option<i32> {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        let (_, fields) = stat.rsplit_once(") ")?;
+        fields.split(' ').nth(3)?.parse().ok()
     }
 
     fn children() -> Vec<Pid> {
