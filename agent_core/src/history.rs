@@ -195,6 +195,7 @@ impl History {
             | ErrorClass::BadRequest
             | ErrorClass::Protocol
             | ErrorClass::Config
+            | ErrorClass::Held
             | ErrorClass::Internal => {}
         }
         let partly = if self.draft.calls.is_empty() && !self.ends_with_result() {

@@ -395,7 +395,7 @@ fn to_failure(error: TurnError) -> Failure {
     let class = match &error {
         TurnError::Provider(ProviderError::Failed(failure)) => return (**failure).clone(),
         TurnError::Provider(ProviderError::Cancelled) | TurnError::ReadHistory(_) => ErrorClass::Internal,
-        TurnError::Held(_) => ErrorClass::Config,
+        TurnError::Held(_) => ErrorClass::Held,
     };
     Failure::new(class, opening::with_causes(&error))
 }

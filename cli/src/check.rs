@@ -64,7 +64,7 @@ fn credentials(setup: &UserSetup, config: &Config, model: &ModelRef) -> Checked 
         KeyRule::None => format!("{} needs none", model.provider),
         KeyRule::Optional(variable) => match credentials.key(&variable) {
             Some(key) => format!("{variable} {}", key.from),
-            None => format!("{variable} is not set, and {} may do without", model.provider),
+            None => format!("{variable} is not set; a server of this machine may do without"),
         },
         KeyRule::Required(variable) => match credentials.key(&variable) {
             Some(key) => format!("{variable} {}", key.from),

@@ -36,6 +36,14 @@ pub(crate) struct Remote {
     pub(crate) images: bool,
 }
 
+impl Remote {
+    /// Whether a key of one may go to the other: they are the same program at the same host.
+    pub(crate) fn is_at(&self, other: &Self) -> bool {
+        let origin = |remote: &Self| Url::parse(&remote.base_url).ok().map(|url| url.origin());
+        origin(self) == origin(other)
+    }
+}
+
 /// Whether a service has a key, and the variable that holds it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum KeyRule {

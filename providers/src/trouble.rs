@@ -132,9 +132,11 @@ fn quoted(said: &Said, service: &Service) -> String {
 /// What to do about a failure of this class.
 fn next(class: ErrorClass, service: &Service) -> String {
     match class {
-        ErrorClass::Auth => match &service.key_env {
-            Some(variable) => format!("check the key in {variable} or run `agent setup`"),
-            None => "check its key or run `agent setup`".into(),
+        ErrorClass::Auth => match (&service.key, &service.key_env) {
+            (Some(_), Some(variable)) => format!("check the key in {variable} or run `agent setup`"),
+            (Some(_), None) => "check its key or run `agent setup`".into(),
+            (None, Some(variable)) => format!("it was asked without a key: set {variable} or run `agent setup`"),
+            (None, None) => "it was asked without a key: run `agent setup`".into(),
         },
         ErrorClass::Billing => "add credit to the account or choose another model".into(),
         ErrorClass::RateLimit => "wait a little or choose another model".into(),
@@ -150,7 +152,7 @@ fn next(class: ErrorClass, service: &Service) -> String {
         ErrorClass::BadRequest => "check the model's settings or choose another model".into(),
         ErrorClass::Protocol => "check that its base_url speaks Chat Completions".into(),
         ErrorClass::Config => "correct its base_url or run `agent setup`".into(),
-        ErrorClass::Internal => "please report it".into(),
+        ErrorClass::Held | ErrorClass::Internal => "please report it".into(),
     }
 }
 

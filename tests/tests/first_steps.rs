@@ -49,6 +49,13 @@ fn the_check_asks_the_model_itself() {
         1,
         "answered 401 Unauthorized: no entry; check the key in MOCK_API_KEY",
     );
+    check(
+        "",
+        "m",
+        "",
+        1,
+        "it was asked without a key: set MOCK_API_KEY or run `agent setup`",
+    );
     check("right", "m2", "", 1, "check the model's name");
     check("right", "m", "/v9", 1, "base_url");
     let asked = &mock.requests()[0];

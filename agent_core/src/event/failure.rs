@@ -69,6 +69,8 @@ pub enum ErrorClass {
     Protocol,
     /// The configuration is wrong.
     Config,
+    /// Another process works in the session.
+    Held,
     /// A fault of ours.
     Internal,
 }

@@ -107,7 +107,7 @@ impl Interview<'_> {
         remote: &Remote,
         entry: &mut ProviderConfig,
     ) -> Result<(Option<NewKey>, String), Fail> {
-        let new_key = self.key(provider, &remote.key)?;
+        let new_key = self.key(provider, remote)?;
         let mut access = Access {
             user: self.user,
             config: self.config,
@@ -142,9 +142,18 @@ impl Interview<'_> {
         }
     }
 
+    /// Where the provider was so far, if it moves to another host with the same variable for its key.
+    fn left(&self, provider: &str, remote: &Remote) -> Option<String> {
+        let Ok(Backend::OpenAiChat(before)) = service::resolve(provider, self.config) else {
+            return None;
+        };
+        let moves = before.key.variable() == remote.key.variable() && !before.is_at(remote);
+        (moves && self.args.key_env.is_none()).then_some(before.base_url)
+    }
+
     /// The key that is to be stored, if one is.
-    fn key(&self, provider: &str, rule: &KeyRule) -> Result<Option<NewKey>, Fail> {
-        let (variable, required) = match rule {
+    fn key(&self, provider: &str, remote: &Remote) -> Result<Option<NewKey>, Fail> {
+        let (variable, required) = match &remote.key {
             KeyRule::None => return Ok(None),
             KeyRule::Optional(variable) => (variable, false),
             KeyRule::Required(variable) => (variable, true),
@@ -154,11 +163,22 @@ impl Interview<'_> {
             std::io::stdin().lock().read_line(&mut line)?;
             return Ok(Some(new_key(variable, checked_key(&line).map_err(Fail::usage)?)));
         }
-        if let Some(key) = self.user.credentials().key(variable)
-            && (key.from == KeySource::Environment || self.questions.keep_key(variable)?)
-        {
-            tell(&format!("using {variable} {}", key.from))?;
-            return Ok(None);
+        if let Some(key) = self.user.credentials().key(variable) {
+            let keeps = match self.left(provider, remote) {
+                Some(before) => self.questions.send_key(variable, &before, &remote.base_url)?,
+                None => key.from == KeySource::Environment || self.questions.keep_key(variable)?,
+            };
+            if keeps {
+                tell(&format!("using {variable} {}", key.from))?;
+                return Ok(None);
+            }
+            // What the environment says comes before what is stored.
+            if key.from == KeySource::Environment {
+                return Err(Fail::usage(format!(
+                    "{variable} is set in the environment: give another variable for {} by --key-env NAME",
+                    remote.base_url
+                )));
+            }
         }
         if !required || (self.args.key_env.is_some() && self.args.no_check) {
             return Ok(None);

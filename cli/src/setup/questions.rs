@@ -131,6 +131,20 @@ impl Questions {
             .map_err(given_up)
     }
 
+    /// Whether a key that was for one address may go to another. Without a terminal the flag must say so.
+    pub(super) fn send_key(&self, variable: &str, before: &str, now: &str) -> Result<bool, Fail> {
+        if !self.can_ask() {
+            return Err(Fail::usage(format!(
+                "{variable} is the key for {before}: give --key-env {variable} to send it to {now}, else --key-stdin"
+            )));
+        }
+        Confirm::new()
+            .with_prompt(format!("{variable} is the key for {before}. Send it to {now}?"))
+            .default(false)
+            .interact()
+            .map_err(given_up)
+    }
+
     /// The key, unseen.
     pub(super) fn key(&self, provider: &str, variable: &str) -> Result<SecretString, Fail> {
         let flag = format!("--key-stdin or --key-env NAME, or set {variable}");

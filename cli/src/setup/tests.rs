@@ -97,6 +97,26 @@ fn an_own_service_gets_a_variable_of_its_own() {
 }
 
 #[test]
+fn a_key_goes_to_another_host_only_if_that_is_said() {
+    let moved = |key_env: Option<&str>, base_url: &str| SetupArgs {
+        base_url: Some(base_url.into()),
+        key_env: key_env.map(str::to_owned),
+        ..args("openai", "m")
+    };
+    let variables: &[_] = &[("OPENAI_API_KEY", "k")];
+    let fail = answers(&moved(None, "https://api.example/v1"), variables)
+        .err()
+        .unwrap();
+    assert!(
+        fail.error.to_string().contains("--key-env OPENAI_API_KEY"),
+        "{}",
+        fail.error
+    );
+    assert!(answers(&moved(Some("OPENAI_API_KEY"), "https://api.example/v1"), variables).is_ok());
+    assert!(answers(&moved(None, "https://api.openai.com/v2"), variables).is_ok());
+}
+
+#[test]
 fn a_key_that_stays_in_the_environment_must_be_there_to_be_checked() {
     let named = SetupArgs {
         key_env: Some("MINE".into()),

@@ -102,6 +102,7 @@ fn a_session_that_another_process_works_in_can_be_read_and_not_prompted() {
     let error = second.response(prompt).unwrap_err();
     let message = error["message"].as_str().unwrap();
     assert!(message.contains(&format!("process {}", first.pid())), "{message}");
+    assert_eq!(error["data"]["class"], "held", "{error}");
     // What is set there is for there, as long as the session is another's.
     let params = json!({"sessionId": session, "modeId": "plan"});
     second.request("session/set_mode", params).unwrap();
