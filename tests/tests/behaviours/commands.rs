@@ -1,6 +1,7 @@
 //! Slash commands, answered by the agent itself.
 
-use serde_json::json;
+use agent_core::slash::COMMANDS;
+use serde_json::{Value, json};
 use talaria_tests::client::{Client, Home};
 use talaria_tests::mock::{Mock, Reply};
 use talaria_tests::start::{asked, config_of, load};
@@ -174,4 +175,33 @@ fn commands_are_no_part_of_the_conversation() {
     assert_eq!(mock.requests().len(), 0);
     client.prompt(&session, "hi");
     assert_eq!(conversation(&mock.requests()[0]), [("user".into(), "hi".into())]);
+}
+
+#[test]
+fn what_is_advertised_is_what_there_is_and_what_help_lists() {
+    let mock = Mock::answering(|_| Reply::text("the model"));
+    let home = Home::with_config(&config_of(&mock, ""));
+    let (mut client, session) = Client::with_session(&home);
+    let update = client.wait_for_update("available_commands_update");
+    let table = COMMANDS.map(|command| match command.hint {
+        Some(hint) => json!({"name": command.name, "description": command.description, "input": {"hint": hint}}),
+        None => json!({"name": command.name, "description": command.description}),
+    });
+    assert_eq!(update["availableCommands"], json!(table));
+    let line = |command: &Value| {
+        let text = |field: &Value| field.as_str().unwrap().to_owned();
+        let hint = command["input"]["hint"].as_str();
+        let hint = hint.map_or_else(String::new, |hint| format!(" [{hint}]"));
+        format!(
+            "- `/{}{hint}`: {}",
+            text(&command["name"]),
+            text(&command["description"])
+        )
+    };
+    let help = told(&mut client, &session, "/help");
+    assert_eq!(help.lines().collect::<Vec<_>>(), table.each_ref().map(line));
+    for command in COMMANDS {
+        assert_ne!(told(&mut client, &session, &format!("/{}", command.name)), "");
+    }
+    assert_eq!(mock.requests().len(), 0, "the agent answers each itself");
 }
