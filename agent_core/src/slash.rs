@@ -209,8 +209,9 @@ fn set_title(session: &Session, turn: TurnId, argument: &str) -> String {
         let title = session.standing().title;
         return title.map_or_else(|| "No title yet.".into(), |title| format!("Title: {title}"));
     }
-    let Some(title) = title::from_text(argument) else {
-        return "Nothing in this title can be seen; it stays as it was.".into();
+    let title = match title::from_text(argument) {
+        Ok(title) => title,
+        Err(error) => return format!("The title stays as it was: {error}."),
     };
     session.change_standing(|standing| standing.title = Some(title.clone()));
     let answer = format!("Title: {title}");

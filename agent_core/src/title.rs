@@ -30,10 +30,25 @@ fn pictures(content: &[Content]) -> Option<String> {
     }
 }
 
-/// The title that a user gives, made fit to be shown; none if nothing of it can be seen.
-pub(crate) fn from_text(text: &str) -> Option<String> {
+/// Why a text is no title.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum BadTitle {
+    /// It is empty, or of characters without a shape.
+    #[error("nothing in this title can be seen")]
+    Invisible,
+    /// It has more characters than a title has.
+    #[error("this title has {0} characters, and a title has at most {LONGEST}")]
+    TooLong(usize),
+}
+
+/// The title that a user gives, made fit to be shown. One that is too long is left to the user to shorten.
+pub(crate) fn from_text(text: &str) -> Result<String, BadTitle> {
     let title = visible(&text.split_whitespace().collect::<Vec<_>>().join(" "));
-    (!title.is_empty()).then(|| shortened(&title))
+    match title.chars().count() {
+        0 => Err(BadTitle::Invisible),
+        count if count > LONGEST => Err(BadTitle::TooLong(count)),
+        _ => Ok(title),
+    }
 }
 
 /// A mention by what a person calls it, or by the last part of its path.
@@ -178,6 +193,19 @@ mod tests {
         check(&[image()], Some("A picture"));
         check(&[image(), Content::text(" "), image()], Some("2 pictures"));
         check(&[], None);
+    }
+
+    #[test]
+    fn a_given_title_is_taken_whole_or_refused() {
+        let check = |text: &str, expect: Result<&str, BadTitle>| {
+            assert_eq!(from_text(text), expect.map(str::to_owned), "{text:?}");
+        };
+        check(" The \n great\u{2028}plan\t", Ok("The great plan"));
+        check(&"語".repeat(80), Ok(&"語".repeat(80)));
+        check(&"語".repeat(81), Err(BadTitle::TooLong(81)));
+        check("\u{200b} \u{feff}", Err(BadTitle::Invisible));
+        // What is not seen doesn't count.
+        check(&"a\u{200b}".repeat(80), Ok(&"a".repeat(80)));
     }
 
     proptest::proptest! {

@@ -6,7 +6,7 @@ use talaria_tests::client::{Client, Home};
 use talaria_tests::mock::{Mock, Reply};
 use talaria_tests::start::{asked, config_of, load};
 
-use crate::play::{calls, conversation, home, says, two_providers};
+use crate::play::{calls, conversation, home, listed, says, two_providers};
 
 /// What a command is answered.
 fn told(client: &mut Client, session: &str, command: &str) -> String {
@@ -204,4 +204,31 @@ fn what_is_advertised_is_what_there_is_and_what_help_lists() {
         assert_ne!(told(&mut client, &session, &format!("/{}", command.name)), "");
     }
     assert_eq!(mock.requests().len(), 0, "the agent answers each itself");
+}
+
+#[test]
+fn a_title_is_what_can_be_seen_of_it_and_refused_where_that_is_nothing_or_too_long() {
+    let home = Home::new();
+    let (mut client, session) = Client::with_session(&home);
+    let longest = "語".repeat(80);
+    for (text, title) in [
+        (" The \t great\n\u{a0} plan\u{2028}", "The great plan"),
+        ("a\u{200b}b\u{feff}c\u{202e}d\u{7}e\u{2066}", "abcde"),
+        ("直す 고치다 🎉", "直す 고치다 🎉"),
+        (&longest, &longest),
+    ] {
+        let answer = told(&mut client, &session, &format!("/title {text}"));
+        assert_eq!(answer, format!("Title: {title}"));
+        assert_eq!(listed(&mut client, &session).unwrap()["title"], title);
+    }
+    for (text, why) in [("\u{200b}\u{202e}", "can be seen"), (&"a".repeat(81), "81 characters")] {
+        let answer = told(&mut client, &session, &format!("/title {text}"));
+        assert!(answer.contains(why) && answer.contains("stays as it was"), "{answer}");
+        assert_eq!(listed(&mut client, &session).unwrap()["title"], longest);
+    }
+    for _ in 0..2 {
+        let session = client.new_session(&home.workspace());
+        told(&mut client, &session, "/version");
+        assert_eq!(listed(&mut client, &session).unwrap().get("title"), None);
+    }
 }
