@@ -8,7 +8,7 @@ use talaria_tests::mock::{Mock, Reply};
 use talaria_tests::stage::LIMIT;
 use talaria_tests::start::config_of;
 
-use crate::play::{conversation, home, says};
+use crate::play::{conversation, ends, home, says, text_of};
 
 fn cancel(client: &mut Client, session: &str) {
     client.notify("session/cancel", json!({"sessionId": session}));
@@ -187,4 +187,41 @@ fn updates_of_a_queued_prompt_come_before_its_own_answer() {
         said[1] < answers[1] && answers[1] < said[2] && said[2] < answers[2],
         "{answers:?} {said:?}"
     );
+}
+
+#[test]
+fn a_second_cancel_of_a_turn_changes_nothing() {
+    let home = Home::new();
+    let (mut client, session) = Client::with_session(&home);
+    // What is queued between the two is not the turn that was cancelled: only a cancel of the session means it.
+    for (first, second, queued) in [
+        ("session/cancel", "session/cancel", "cancelled"),
+        ("session/cancel", "$/cancel_request", "end_turn"),
+        ("$/cancel_request", "session/cancel", "cancelled"),
+        ("$/cancel_request", "$/cancel_request", "end_turn"),
+    ] {
+        let from = client.log.len();
+        // It doesn't end when it is asked to, so that the second cancel meets a turn that is ending.
+        let prompt = client.begin_prompt(&session, "run trap '' TERM; echo started; sleep 615");
+        client.wait_for(|message| message["params"]["update"].to_string().contains("started\\n"));
+        let cancel = |method: &str| match method {
+            "session/cancel" => json!({"jsonrpc": "2.0", "method": method, "params": {"sessionId": session}}),
+            method => json!({"jsonrpc": "2.0", "method": method, "params": {"requestId": prompt}}),
+        };
+        let say = json!([{"type": "text", "text": "say pong"}]);
+        let say = json!({"sessionId": session, "prompt": say});
+        let next = json!({"jsonrpc": "2.0", "id": prompt + 1000, "method": "session/prompt", "params": say});
+        let lines = [cancel(first), next, cancel(second)].map(|line| format!("{line}\n"));
+        client.send_raw(lines.concat().as_bytes());
+        assert_eq!(client.stop_reason(prompt), "cancelled");
+        assert_eq!(client.stop_reason(prompt + 1000), queued, "{first}, {second}");
+        // Its turn has ended, so this means nothing.
+        client.send(&cancel("$/cancel_request"));
+        assert_eq!(client.prompt(&session, "say pong"), "end_turn");
+        let ends = ends(&client, from);
+        assert_eq!(ends.len(), 1, "{ends:?}");
+        assert_eq!(text_of(&ends[0]).matches("cancelled").count(), 1, "{}", ends[0]);
+        let answers = client.log.iter().filter(|message| message["id"] == prompt);
+        assert_eq!(answers.count(), 1);
+    }
 }
