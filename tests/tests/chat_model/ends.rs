@@ -1,6 +1,6 @@
 //! How a turn ends: by its limit of steps, by the service's limit of length, by a filter.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use talaria_tests::mock::Reply;
 
 use crate::{Stage, check_paired, last_of, roles};
@@ -75,4 +75,29 @@ fn a_model_that_says_nothing_is_asked_again_once_and_the_user_is_told() {
     assert_eq!(stage.mock.requests().len(), 2);
     assert_eq!(stage.prompt("there?"), "end_turn");
     check_paired(&stage.last_request());
+}
+
+#[test]
+fn a_reply_of_reasoning_only_is_kept() {
+    // One that says nothing is asked for again; one that used up its length is not.
+    for (finish, stop, times) in [("stop", "end_turn", 2), ("length", "max_tokens", 1)] {
+        let delta = json!({"reasoning_content": "Let me see."});
+        let chunk = json!({"choices": [{"index": 0, "delta": delta, "finish_reason": finish}]});
+        let reasoning = Reply::sse(format!("data: {chunk}\n\ndata: [DONE]\n\n"));
+        let mut replies = vec![reasoning; times];
+        replies.push(Reply::text("Here."));
+        let mut stage = Stage::new(replies);
+        assert_eq!(stage.prompt("go"), stop);
+        let mut stage = stage.reload();
+        let thoughts = stage.client.updates(0).into_iter();
+        let thoughts = thoughts.filter(|update| update["sessionUpdate"] == "agent_thought_chunk");
+        let thoughts: Vec<&Value> = thoughts.map(|update| &update["content"]["text"]).collect();
+        assert_eq!(thoughts, vec!["Let me see."; times], "{finish}");
+        assert_eq!(stage.prompt("there?"), "end_turn");
+        let asked = stage.last_request();
+        check_paired(&asked);
+        assert_eq!(roles(&asked), "suau");
+        // Services refuse a message that says nothing.
+        assert!(last_of(&asked, "assistant").starts_with('['), "{}", asked.raw);
+    }
 }
