@@ -2,10 +2,12 @@
 
 use std::time::{Duration, Instant};
 
+use rusqlite::Connection;
 use serde_json::{Value, json};
 use talaria_tests::client::{Client, Home};
 use talaria_tests::process::{is_alive, signal, wait, wait_idle};
 use talaria_tests::stage::LIMIT;
+use talaria_tests::start::load;
 
 /// What the end may take.
 const PROMISED: Duration = Duration::from_secs(3);
@@ -123,4 +125,39 @@ fn requests_on_their_way_are_answered_though_stdin_has_ended() {
     let stop = client.stop_reason(prompt);
     assert!(["end_turn", "cancelled"].contains(&stop.as_str()), "{stop}");
     assert!(client.wait().success());
+}
+
+#[test]
+fn what_one_session_can_not_store_takes_nothing_from_the_others() {
+    for spoil in [
+        "DELETE FROM sessions WHERE id = 'ID'",
+        "CREATE TRIGGER refuse BEFORE INSERT ON events WHEN NEW.session_id = 'ID' \
+         BEGIN SELECT RAISE(ABORT, 'refused by a test'); END",
+    ] {
+        let reply = json!({"steps": [{"text": "half"}, {"wait_cancel": true}]});
+        let home = Home::with_script(&json!({"replies": [reply], "after": "repeat"}));
+        let mut client = Client::initialized(&home, json!({}));
+        let sessions = [(); 3].map(|()| client.new_session(&home.workspace()));
+        let prompts = sessions.each_ref().map(|session| {
+            let prompt = client.begin_prompt(session, "go");
+            client.wait_for_update("agent_message_chunk");
+            prompt
+        });
+        let database = Connection::open(home.state().join("state.db")).unwrap();
+        database.execute_batch(&spoil.replace("ID", &sessions[1])).unwrap();
+        drop(database);
+        let at = Instant::now();
+        client.end_input();
+        for prompt in prompts {
+            assert_eq!(client.stop_reason(prompt), "cancelled");
+        }
+        assert_eq!(client.wait().code(), Some(0));
+        assert!(at.elapsed() < PROMISED, "{:?}", at.elapsed());
+        let mut client = Client::initialized(&home, json!({}));
+        let whole = sessions.map(|session| {
+            let from = client.log.len();
+            load(&mut client, &session, &home.workspace()).is_ok() && client.said(from) == "half"
+        });
+        assert_eq!(whole, [true, false, true], "{spoil}");
+    }
 }
