@@ -138,7 +138,8 @@ impl Engine {
         CallId(self.next_call.fetch_add(1, Ordering::Relaxed))
     }
 
-    fn do_call(
+    /// Does a call's work and answers it, by a fault as well.
+    pub(crate) fn do_call(
         self: &Arc<Self>,
         call: CallId,
         work: impl FnOnce(&Arc<Self>, CallId) -> Option<Result<Answer, CallError>>,

@@ -204,8 +204,11 @@ fn open(engine: &Arc<Engine>, call: CallId, id: SessionId, folders: Option<Folde
         let later = move || {
             let engine = again.clone();
             let id = later_id.clone();
-            let job = move || open(&engine, call, id, later_folders, replay);
-            again.queue_on(later_id, Box::new(job));
+            let work = move |engine: &Arc<Engine>, call| {
+                open(engine, call, id, later_folders, replay);
+                None
+            };
+            again.queue_on(later_id, Box::new(move || engine.do_call(call, work)));
         };
         if session.after_closing(Box::new(later)).is_none() {
             return;

@@ -2,12 +2,13 @@
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use agent_core::cancel::Cancel;
 use agent_core::config::Config;
 use agent_core::content::Content;
-use agent_core::event::{ToolKind, ToolOutput};
+use agent_core::event::{Event, ToolKind, ToolOutput};
+use agent_core::outward::{Answer, CallError};
 use agent_core::plan::Plan;
 use agent_core::provider::{Delta, ModelInfo, Provider, ProviderError, Reply, Request, ToolSpec};
 use agent_core::script::{Script, ScriptReply, ScriptStep};
@@ -15,7 +16,7 @@ use agent_core::store::Store;
 use agent_core::tool::{Planned, Tool, ToolError};
 use agent_core::workspace::{RuleBook, Scope, Surroundings, Workspace, Workspaces};
 use serde_json::{Value, json};
-use talaria_tests::stage::Stage;
+use talaria_tests::stage::{Stage, local};
 
 /// A model that panics in its first reply, after it has said something.
 struct Panics {
@@ -227,4 +228,90 @@ fn a_prompt_that_can_not_be_prepared_fails_and_the_session_is_idle() {
     );
     assert!(lines.contains("turn failed: Internal"), "{lines}");
     assert!(stage.turn("again", |_, _, _| {}).ends_with("turn: EndTurn\n"));
+}
+
+/// Workspaces on the local disk. The first of them panics when it is let go, or the second when it is opened.
+struct Fragile {
+    opened: AtomicUsize,
+    fault: Fault,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Fault {
+    FirstLetGo,
+    SecondOpened,
+}
+
+impl Workspaces for Fragile {
+    fn open(&self, scope: Scope, config: &Config) -> Arc<dyn Workspace> {
+        let local = local().open(scope, config);
+        match (self.opened.fetch_add(1, Ordering::SeqCst), self.fault) {
+            (0, Fault::FirstLetGo) => Arc::new(Falling { local }),
+            (1, Fault::SecondOpened) => panic!("a fault that a test makes"),
+            _ => local,
+        }
+    }
+}
+
+/// A workspace that panics when it is let go.
+struct Falling {
+    local: Arc<dyn Workspace>,
+}
+
+impl Drop for Falling {
+    fn drop(&mut self) {
+        panic!("a fault that a test makes");
+    }
+}
+
+impl Workspace for Falling {
+    fn tools(&self) -> &[Arc<dyn Tool>] {
+        self.local.tools()
+    }
+
+    fn surroundings(&self) -> Surroundings {
+        self.local.surroundings()
+    }
+
+    fn rules(&self) -> RuleBook {
+        self.local.rules()
+    }
+
+    fn mention(&self, uri: &str) -> Vec<Content> {
+        self.local.mention(uri)
+    }
+}
+
+/// A stage with this fault in its workspaces, and these replies.
+fn fragile(fault: Fault, replies: Vec<ScriptReply>) -> Stage {
+    let script = Arc::new(Script::from_replies(replies));
+    let workspaces = Fragile {
+        opened: AtomicUsize::new(0),
+        fault,
+    };
+    Stage::in_workspaces(script, Config::default(), Store::memory(), Arc::new(workspaces))
+}
+
+#[test]
+fn a_fault_as_a_session_goes_or_comes_leaves_it_to_be_opened_again() {
+    for fault in [Fault::FirstLetGo, Fault::SecondOpened] {
+        let half = ScriptReply::new([ScriptStep::text("half"), ScriptStep::WaitCancel]);
+        let mut stage = fragile(fault, vec![half, says("fine")]);
+        stage.prompt("go");
+        stage.until(
+            |_, _, _| {},
+            |envelope| matches!(envelope.event, Event::AgentText { .. }),
+        );
+        let close = stage.runtime.close(stage.session.clone());
+        // Asked for while the session is closing.
+        let open = stage.runtime.open(stage.session.clone(), None, false);
+        assert!(matches!(stage.answer(close), Ok(Answer::Closed)));
+        match fault {
+            Fault::FirstLetGo => assert!(stage.answer(open).is_ok()),
+            Fault::SecondOpened => assert!(matches!(stage.answer(open), Err(CallError::Internal(_)))),
+        }
+        assert!(!stage.replay().is_empty());
+        let lines = stage.turn("again", |_, _, _| {});
+        assert!(lines.ends_with(": fine\nstep 1: Stop\nturn: EndTurn\n"), "{lines}");
+    }
 }
