@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
-use crate::event::{ErrorClass, Event, Failure, Severity};
+use crate::end::End;
+use crate::event::{Event, Severity};
 use crate::id::SessionId;
 use crate::outward::{Answer, CallError, CallId, Outlet, Outward};
 use crate::pool::{Pool, Start};
@@ -271,15 +272,13 @@ impl Engine {
         self.let_go(session);
     }
 
-    /// Runs a prompt. A panic in it ends its turn and nothing else.
+    /// Runs a prompt. A panic in it ends its turn and nothing else; one behind its end, nothing at all.
     fn run_one(&self, session: &Session, prompt: Prompt) {
         let turn = prompt.turn;
-        if catch_unwind(AssertUnwindSafe(|| turn::run(self, session, prompt))).is_err() {
-            let failure = Failure::new(
-                ErrorClass::Internal,
-                "a fault of the agent ended this turn; it is in the log. The session can be used on",
-            );
-            session.line.emit(Some(turn), Event::TurnFailed { failure });
+        let run = catch_unwind(AssertUnwindSafe(|| turn::run(self, session, prompt)));
+        let end = run.unwrap_or_else(|_| End::by_fault());
+        if catch_unwind(AssertUnwindSafe(|| end.emit(session, turn))).is_err() {
+            tracing::error!(session = %session.id, turn = turn.0, "a fault behind the end of a turn");
         }
     }
 

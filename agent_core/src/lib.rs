@@ -15,6 +15,7 @@ mod claim;
 mod clock;
 pub mod config;
 pub mod content;
+mod end;
 mod engine;
 pub mod event;
 mod fence;

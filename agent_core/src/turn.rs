@@ -9,6 +9,7 @@ use crate::calls;
 use crate::cancel::Cancel;
 use crate::claim;
 use crate::content::Content;
+use crate::end::End;
 use crate::engine::Engine;
 use crate::event::{ContextUse, ErrorClass, Event, Failure, HistoryMove, SessionChange, Severity, StopReason};
 use crate::history::History;
@@ -56,9 +57,9 @@ pub(crate) enum TurnError {
     Held(String),
 }
 
-/// Runs a prompt to its end. Emits everything of it, its end included.
-pub(crate) fn run(engine: &Engine, session: &Session, prompt: Prompt) {
-    let turn = prompt.turn;
+/// Runs a prompt to its end. Emits everything of it but the end, which comes back: what is let go here may be at fault
+/// too, and a turn has one end.
+pub(crate) fn run(engine: &Engine, session: &Session, prompt: Prompt) -> End {
     let end = match slash::parse(&prompt.content) {
         Some(command) => slash::run(engine, session, &command, prompt),
         None => match Turn::begin(engine, session, prompt) {
@@ -66,18 +67,7 @@ pub(crate) fn run(engine: &Engine, session: &Session, prompt: Prompt) {
             Err(error) => Err(error),
         },
     };
-    session.line.emit(Some(turn), end_event(session, end));
-}
-
-fn end_event(session: &Session, end: Result<(StopReason, Usage), TurnError>) -> Event {
-    match end {
-        Ok((stop, usage)) => Event::TurnFinished { stop, usage },
-        Err(error) => {
-            let failure = to_failure(error);
-            session.change_standing(|standing| standing.key_refused = failure.class == ErrorClass::Auth);
-            Event::TurnFailed { failure }
-        }
-    }
+    End::new(session, end, None)
 }
 
 impl<'a> Turn<'a> {
@@ -133,12 +123,10 @@ impl<'a> Turn<'a> {
         Ok((turn, stop))
     }
 
-    /// Works to its end, or ends at once with a stop that is known; leaves the history to the session's next turn.
-    fn run(mut self, stop: Option<StopReason>) {
+    /// Works to its end, or ends at once with a stop that is known.
+    fn run(mut self, stop: Option<StopReason>) -> End {
         let end = stop.map_or_else(|| self.work(), Ok).map(|stop| (stop, self.usage));
-        let end = self.session.line.emit(Some(self.id), end_event(self.session, end));
-        self.history.follow(&end);
-        self.session.keep_history(self.history);
+        End::new(self.session, end, Some(self.history))
     }
 
     /// What the runtime adds to the prompt for the model, and what the model knows of the session by that.
@@ -389,13 +377,4 @@ fn unseen<'a>(settings: &Settings, mut content: impl Iterator<Item = &'a Content
 /// What the service said of the context's size, if it said anything.
 fn tokens(usage: &Usage) -> Option<u64> {
     usage.input.map(|input| input + usage.output.unwrap_or(0))
-}
-
-fn to_failure(error: TurnError) -> Failure {
-    let class = match &error {
-        TurnError::Provider(ProviderError::Failed(failure)) => return (**failure).clone(),
-        TurnError::Provider(ProviderError::Cancelled) | TurnError::ReadHistory(_) => ErrorClass::Internal,
-        TurnError::Held(_) => ErrorClass::Held,
-    };
-    Failure::new(class, opening::with_causes(&error))
 }

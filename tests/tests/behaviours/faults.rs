@@ -4,13 +4,15 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use agent_core::approval::{OptionKind, UserAnswer};
 use agent_core::cancel::Cancel;
 use agent_core::config::Config;
 use agent_core::content::Content;
-use agent_core::event::{Event, ToolKind, ToolOutput};
+use agent_core::event::{Event, SessionChange, ToolKind, ToolOutput};
 use agent_core::outward::{Answer, CallError};
 use agent_core::plan::Plan;
 use agent_core::provider::{Delta, ModelInfo, Provider, ProviderError, Reply, Request, ToolSpec};
+use agent_core::runtime::Folders;
 use agent_core::script::{Script, ScriptReply, ScriptStep};
 use agent_core::store::Store;
 use agent_core::tool::{Planned, Tool, ToolError};
@@ -290,6 +292,54 @@ fn fragile(fault: Fault, replies: Vec<ScriptReply>) -> Stage {
         fault,
     };
     Stage::in_workspaces(script, Config::default(), Store::memory(), Arc::new(workspaces))
+}
+
+#[test]
+fn a_fault_behind_a_turn_leaves_it_one_end_and_the_next_one_works() {
+    let write = ScriptStep::call("write_file", json!({"path": "a.txt", "content": "x"}));
+    let mut stage = fragile(
+        Fault::FirstLetGo,
+        vec![
+            ScriptReply::new([write]),
+            says("done"),
+            says("fine"),
+            says("fine again"),
+        ],
+    );
+    let elsewhere = tempfile::tempdir().unwrap();
+    let folders = Folders {
+        cwd: elsewhere.path().to_owned(),
+        extra_roots: Vec::new(),
+    };
+    let mut question = None;
+    // The session moves while its turn waits, so that the turn is the last to have the old workspace.
+    stage.prompt("go");
+    let queued = stage.prompt("and on");
+    let lines = stage.until(
+        |runtime, session, event| {
+            if let Event::ApprovalRequested { approval } = event {
+                question = Some(approval.id.clone());
+                runtime.open(session.clone(), Some(folders.clone()), false);
+            } else if let Event::SessionChanged {
+                change: SessionChange::Cwd(_),
+            } = event
+            {
+                let allow = UserAnswer::Chose(OptionKind::AllowOnce);
+                runtime.decide(session, question.as_ref().unwrap(), allow);
+            }
+        },
+        |envelope| envelope.turn == Some(queued) && envelope.event.ends_turn(),
+    );
+    let ends = |lines: &str| lines.lines().filter(|line| line.starts_with("turn")).count();
+    assert_eq!(ends(&lines), 2, "{lines}");
+    assert!(lines.ends_with(": fine\nstep 1: Stop\nturn: EndTurn\n"), "{lines}");
+    let lines = stage.turn("again", |_, _, _| {});
+    assert!(
+        lines.ends_with(": fine again\nstep 1: Stop\nturn: EndTurn\n"),
+        "{lines}"
+    );
+    let replay = stage.replay();
+    assert_eq!(ends(&replay), 3, "{replay}");
 }
 
 #[test]
