@@ -200,7 +200,11 @@ fn next(event: Option<&Event>) -> Option<Event> {
         Some(Event::ToolStarted { .. }) => tool_planned(),
         Some(Event::ToolPlanned { .. }) => Event::ToolProgress {
             id: "c".into(),
-            progress: Progress { tail: text, total: 1 },
+            progress: Progress {
+                tail: text,
+                total: 1,
+                lines: 1,
+            },
         },
         Some(Event::ToolProgress { .. }) => tool_finished(),
         Some(Event::ToolFinished { .. }) => approval_requested(),

@@ -336,6 +336,7 @@ fn tool_rows() -> Vec<Row> {
         progress: Progress {
             tail: tail.into(),
             total,
+            lines: tail.matches('\n').count() as u64,
         },
     };
     let input = Plan::Input {

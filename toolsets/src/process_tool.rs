@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agent_core::cancel::Cancel;
-use agent_core::event::{Display, Progress, ToolKind, ToolOutput};
+use agent_core::event::{Display, ToolKind, ToolOutput};
 use agent_core::plan::Plan;
 use agent_core::provider::ToolSpec;
 use agent_core::tool::{Action, Planned, Report, Run, Tool, ToolError};
@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use crate::command::Judge;
 use crate::input;
 use crate::process::{Background, End, Processes, State, escaped_line};
-use crate::terminal::{GRACE, TAIL, seconds, status_line};
+use crate::terminal::{GRACE, seconds, status_line};
 
 #[cfg(test)]
 mod tests;
@@ -180,17 +180,14 @@ fn poll(background: Arc<Background>) -> Action {
 
 fn wait(background: Arc<Background>, limit: Duration) -> Action {
     Box::new(move |run| {
-        let end = background.follow(limit, run.cancel, || progress(&background, run));
+        let end = background.follow(limit, run.cancel, || {
+            (run.report)(Report::Progress(background.progress()));
+        });
         match end {
             End::Exited(_) | End::TimedOut => Ok(told(&background)),
             End::Cancelled => Err(ToolError::new(format!("cancelled; {} goes on", background.id))),
         }
     })
-}
-
-fn progress(background: &Background, run: &Run<'_>) {
-    let (total, tail) = background.tail(TAIL);
-    (run.report)(Report::Progress(Progress { tail, total }));
 }
 
 fn kill(background: Arc<Background>) -> Action {

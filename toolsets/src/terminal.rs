@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use agent_core::cancel::Cancel;
 use agent_core::config::Config;
-use agent_core::event::{Display, Progress, ToolKind, ToolOutput};
+use agent_core::event::{Display, ToolKind, ToolOutput};
 use agent_core::plan::{CommandPlan, Place, Plan};
 use agent_core::provider::ToolSpec;
 use agent_core::tool::{Action, Planned, Report, Run, Tool, ToolError};
@@ -29,8 +29,6 @@ mod tests;
 
 /// The longest title of a call, in characters.
 const TITLE: usize = 190;
-/// The end of the output that is told while a command runs, in bytes.
-pub(crate) const TAIL: usize = 8 * 1024;
 /// What a command gets to end by itself when its time is up.
 pub(crate) const GRACE: Duration = Duration::from_secs(1);
 /// The same at a cancel: the user waits.
@@ -231,8 +229,7 @@ fn foreground(
         .start(&plan.command, &plan.cwd.real)
         .map_err(|error| not_started(plan, &error))?;
     let end = running.follow(limit, run.cancel, || {
-        let (total, tail) = running.output().tail(TAIL);
-        (run.report)(Report::Progress(Progress { tail, total }));
+        (run.report)(Report::Progress(running.output().progress()));
     });
     match end {
         End::Exited(exit) => {

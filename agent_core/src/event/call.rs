@@ -77,6 +77,13 @@ pub struct Progress {
     pub tail: String,
     /// Bytes of output so far.
     pub total: u64,
+    /// Lines of output so far that have their end; the tail's are the last of them.
+    pub lines: u64,
+}
+
+impl Progress {
+    /// The most bytes of a tail.
+    pub const LONGEST: usize = 8 * 1024;
 }
 
 /// How a call ended.

@@ -104,6 +104,7 @@ fn live_events_are_not_stored() {
         progress: Progress {
             tail: "…".into(),
             total: 1,
+            lines: 0,
         },
     };
     let notice = Event::Notice {

@@ -4,6 +4,7 @@ mod ask;
 mod diff;
 mod follow;
 mod limit;
+mod live;
 mod machine;
 pub(crate) mod people;
 mod plain;

@@ -15,6 +15,7 @@ use agent_core::plan::Plan;
 use agent_core::visible;
 use anstyle::{AnsiColor, Style};
 
+use super::live::Live;
 use super::plain::plain;
 use super::{Printer, diff};
 
@@ -53,8 +54,8 @@ pub(crate) struct People<T, S> {
 struct Shown {
     title: String,
     kind: ToolKind,
-    /// Bytes of its output that have been printed.
-    printed: u64,
+    /// Its output as far as it has been printed.
+    live: Live,
     /// The user was asked about it, and so knows why it was not run.
     asked: bool,
 }
@@ -151,7 +152,7 @@ impl<T: Write, S: Write> People<T, S> {
         let shown = Shown {
             title,
             kind: call.kind,
-            printed: 0,
+            live: Live::default(),
             asked: false,
         };
         self.calls.insert(call.id.clone(), shown);
@@ -172,13 +173,16 @@ impl<T: Write, S: Write> People<T, S> {
         let Some(shown) = self.calls.get_mut(id) else {
             return Ok(());
         };
-        let text = news(progress, shown.printed);
-        shown.printed = progress.total;
-        if text.is_empty() {
-            Ok(())
-        } else {
-            self.dim(Open::Output, text)
+        let news = shown.live.take(progress);
+        match news.left_out {
+            0 => {}
+            1 => self.say(DIM, "… 1 line left out")?,
+            lines => self.say(DIM, &format!("… {lines} lines left out"))?,
         }
+        if news.lines.is_empty() {
+            return Ok(());
+        }
+        self.dim(Open::Output, news.lines)
     }
 
     /// The question is put by whoever takes the answer; it only needs a line of its own.
@@ -190,7 +194,17 @@ impl<T: Write, S: Write> People<T, S> {
     }
 
     fn finished(&mut self, id: &ToolCallId, outcome: &ToolOutcome) -> io::Result<()> {
-        let shown = self.calls.remove(id);
+        let mut shown = self.calls.remove(id);
+        if let Some(live) = shown
+            .as_mut()
+            .map(|shown| &mut shown.live)
+            .filter(|live| !live.is_empty())
+        {
+            let rest = live.rest();
+            if !rest.is_empty() {
+                self.dim(Open::Output, &rest)?;
+            }
+        }
         if self.open != Open::Call(id.clone()) {
             self.close()?;
             let title = shown.as_ref().map_or("a call", |shown| &shown.title);
@@ -204,12 +218,12 @@ impl<T: Write, S: Write> People<T, S> {
             ToolStatus::Cancelled => (WARN, "cancelled"),
         };
         writeln!(self.side, " … {style}{state}{style:#}")?;
-        let (is_command, printed, asked) = shown.map_or((false, 0, false), |shown| {
-            (shown.kind == ToolKind::Execute, shown.printed, shown.asked)
+        let (is_command, unseen, asked) = shown.map_or((false, true, false), |shown| {
+            (shown.kind == ToolKind::Execute, shown.live.is_empty(), shown.asked)
         });
         let is_news = match outcome.status {
-            ToolStatus::Completed => is_command && printed == 0,
-            ToolStatus::Failed => printed == 0,
+            ToolStatus::Completed => is_command && unseen,
+            ToolStatus::Failed => unseen,
             ToolStatus::Denied => !asked,
             ToolStatus::Cancelled => false,
         };
@@ -329,13 +343,6 @@ impl<T: Write, S: Write> Printer for People<T, S> {
     fn end_line(&mut self) -> io::Result<()> {
         self.close()
     }
-}
-
-/// What of a call's output has not been printed, as far as its tail still holds it.
-fn news(progress: &Progress, printed: u64) -> &str {
-    let new = usize::try_from(progress.total.saturating_sub(printed)).unwrap_or(usize::MAX);
-    let start = progress.tail.len().saturating_sub(new);
-    &progress.tail[progress.tail.ceil_char_boundary(start)..]
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use agent_core::event::Progress;
 use crossbeam_channel::{Receiver, Sender, bounded};
 use parking_lot::Mutex;
 
@@ -22,6 +23,7 @@ struct Kept {
     head: Vec<u8>,
     tail: VecDeque<u8>,
     total: u64,
+    lines: u64,
     sealed: bool,
 }
 
@@ -68,17 +70,18 @@ impl Output {
         self.kept.lock().since(start)
     }
 
-    /// Bytes so far, and the readable end of them, at most `limit` bytes long.
-    pub(crate) fn tail(&self, limit: usize) -> (u64, String) {
-        let (total, bytes) = {
+    /// How much came so far, and the readable end of it.
+    pub(crate) fn progress(&self) -> Progress {
+        let (total, lines, bytes) = {
             let kept = self.kept.lock();
-            // The kept end is longer than any tail asked for, so there is no gap in it.
-            (kept.total, kept.since(kept.total.saturating_sub(limit as u64)).bytes())
+            // The kept end is longer than a tail, so there is no gap in it.
+            let start = kept.total.saturating_sub(Progress::LONGEST as u64);
+            (kept.total, kept.lines, kept.since(start).bytes())
         };
-        let mut text = readable(&bytes);
-        let excess = text.len().saturating_sub(limit);
-        text.drain(..text.ceil_char_boundary(excess));
-        (total, text)
+        let mut tail = readable(&bytes);
+        let excess = tail.len().saturating_sub(Progress::LONGEST);
+        tail.drain(..tail.ceil_char_boundary(excess));
+        Progress { tail, total, lines }
     }
 }
 
@@ -88,6 +91,7 @@ impl Kept {
             return false;
         }
         self.total += chunk.len() as u64;
+        self.lines += chunk.iter().filter(|byte| **byte == b'\n').count() as u64;
         let (first, rest) = chunk.split_at(chunk.len().min(KEPT - self.head.len()));
         self.head.extend_from_slice(first);
         self.tail.extend(rest);
@@ -249,11 +253,21 @@ mod tests {
 
     #[test]
     fn a_tail_is_bounded_and_whole() {
-        let (total, tail) = output(&["ü".repeat(50_000).as_bytes()]).tail(8 * 1024);
-        assert_eq!(total, 100_000);
-        assert!(tail.len() <= 8 * 1024 && tail.len() > 8 * 1024 - 4);
-        let (_, tail) = output(&[&[0xff; 50_000]]).tail(8 * 1024);
-        assert!(tail.len() <= 8 * 1024, "replacements are longer than what they replace");
+        let progress = output(&["ü".repeat(50_000).as_bytes()]).progress();
+        assert_eq!(progress.total, 100_000);
+        let length = progress.tail.len();
+        assert!(length <= Progress::LONGEST && length > Progress::LONGEST - 4);
+        let replaced = output(&[&[0xff; 50_000]]).progress().tail;
+        assert!(
+            replaced.len() <= Progress::LONGEST,
+            "replacements are longer than what they replace"
+        );
+    }
+
+    #[test]
+    fn lines_are_counted_whatever_becomes_of_them() {
+        let progress = output(&[b"a\x1b[1m\n0%\r1", b"00%\r\n\x1b]0;t\nb"]).progress();
+        assert_eq!((progress.tail.as_str(), progress.lines), ("a\n100%\n\nb", 3));
     }
 
     #[test]

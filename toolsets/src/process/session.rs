@@ -11,6 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use agent_core::cancel::Cancel;
+use agent_core::event::Progress;
 use parking_lot::Mutex;
 
 use super::environment::Environment;
@@ -194,8 +195,8 @@ impl Background {
     }
 
     /// The end of its output.
-    pub(crate) fn tail(&self, limit: usize) -> (u64, String) {
-        self.running.output().tail(limit)
+    pub(crate) fn progress(&self) -> Progress {
+        self.running.output().progress()
     }
 
     /// Writes to its input.

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use agent_core::cancel::Cancel;
 use agent_core::id::SessionId;
+use agent_core::tool::Run;
 
 use super::*;
 use crate::process::{Environment, Hidden};

@@ -6,6 +6,7 @@ use std::thread;
 use std::time::Instant;
 
 use agent_core::cancel::Cancel;
+use agent_core::event::Progress;
 use agent_core::id::SessionId;
 
 use super::*;
@@ -242,8 +243,8 @@ fn progress_begins_at_once_and_ends_with_the_last_state() {
         })
         .collect();
     let last = reports.last().unwrap();
-    assert!(last.tail.ends_with("20000\nend") && last.tail.len() <= TAIL);
-    assert_eq!(last.total, 108_897);
+    assert!(last.tail.ends_with("20000\nend") && last.tail.len() <= Progress::LONGEST);
+    assert_eq!((last.total, last.lines), (108_897, 20_000));
 }
 
 #[test]

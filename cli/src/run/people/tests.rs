@@ -75,6 +75,7 @@ fn progress(id: &str, tail: &str, total: u64) -> Event {
         progress: Progress {
             tail: tail.into(),
             total,
+            lines: tail.matches('\n').count() as u64,
         },
     }
 }
@@ -125,6 +126,40 @@ fn live_output_is_printed_once() {
             finished("1", ToolStatus::Completed, "one\ntwo"),
         ],
         "• $ make\none\ntwo\n• $ make … done\n",
+    );
+}
+
+#[test]
+fn what_no_report_held_is_told_in_a_line() {
+    let late = Event::ToolProgress {
+        id: "1".into(),
+        progress: Progress {
+            tail: " ok\nlast ok\n".into(),
+            total: 100_000,
+            lines: 4000,
+        },
+    };
+    check(
+        &[
+            started("1", ToolKind::Execute, "$ make test"),
+            progress("1", "first ok\nsecond", 15),
+            late,
+            finished("1", ToolStatus::Completed, ""),
+        ],
+        "• $ make test\nfirst ok\n… 3998 lines left out\nlast ok\n• $ make test … done\n",
+    );
+}
+
+#[test]
+fn a_bar_that_was_written_over_is_shown_once() {
+    check(
+        &[
+            started("1", ToolKind::Execute, "$ get"),
+            progress("1", "10%", 3),
+            progress("1", "100%", 8),
+            finished("1", ToolStatus::Completed, "100%\nexit code: 0"),
+        ],
+        "• $ get … done\n  100%\n  exit code: 0\n",
     );
 }
 
@@ -224,21 +259,4 @@ fn a_transcript_has_the_prompts_and_a_line_a_call() {
     );
     let shown = anstream::adapter::strip_str(&shown).to_string();
     assert_eq!(shown, "> look\n> here\n> [file:///a.rs#L3]\n• Read a … done\ndone\n");
-}
-
-#[test]
-fn only_what_is_new_of_the_output_counts() {
-    let check = |tail: &str, total: u64, printed: u64, expect: &str| {
-        let progress = Progress {
-            tail: tail.into(),
-            total,
-        };
-        assert_eq!(news(&progress, printed), expect, "{tail:?} {total} {printed}");
-    };
-    check("abc", 3, 0, "abc");
-    check("abc", 3, 2, "c");
-    check("abc", 3, 3, "");
-    check("xyz", 1000, 3, "xyz");
-    check("aü", 3, 2, "");
-    check("abc", 1, 3, "");
 }
