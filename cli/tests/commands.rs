@@ -313,15 +313,39 @@ fn a_relative_home_is_refused() {
 }
 
 #[test]
-fn ctrl_c_cancels_the_turn() {
+fn a_signal_cancels_the_turn_and_all_its_ends_are_told() {
     let home = Home::new();
-    let mut child = home.start(&["run", "run sleep 60", "--mode", "dont_ask", "--json"]);
-    let lines = lines(&mut child);
-    wait_for(&lines, "tool_started");
-    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
-    let rest = wait_for(&lines, "turn_finished");
-    assert!(rest.contains("\"cancelled\""), "{rest}");
-    assert_eq!(end(child).status.code(), Some(130));
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        let mut child = home.start(&["run", "run sleep 60", "--mode", "dont_ask", "--json"]);
+        let lines = lines(&mut child);
+        wait_for(&lines, "tool_started");
+        kill_process(Pid::from_child(&child), signal).unwrap();
+        let call = wait_for(&lines, "tool_finished");
+        assert!(call.contains("\"cancelled\""), "{signal:?}: {call}");
+        let turn = wait_for(&lines, "turn_finished");
+        assert!(turn.contains("\"cancelled\""), "{signal:?}: {turn}");
+        assert_eq!(end(child).status.code(), Some(130), "{signal:?}");
+        assert_eq!(lines.iter().next(), None, "{signal:?}");
+    }
+}
+
+#[test]
+fn live_output_is_whole_lines_and_says_what_is_missing() {
+    let home = Home::new();
+    let prompt = "run for i in $(seq 1 4000); do echo \"test module_$i ... ok\"; done";
+    let side = stderr(&home.agent(&["run", prompt, "--mode", "dont_ask"]));
+    let output: Vec<&str> = side.lines().filter(|line| !line.starts_with("• ")).collect();
+    let mut next = 1;
+    for line in &output {
+        match line.strip_prefix("… ") {
+            Some(gap) => next += gap.split(' ').next().unwrap().parse::<u32>().unwrap(),
+            None => {
+                assert_eq!(*line, format!("test module_{next} ... ok"));
+                next += 1;
+            }
+        }
+    }
+    assert_eq!(next, 4001, "{side}");
 }
 
 #[test]

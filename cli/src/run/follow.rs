@@ -1,6 +1,6 @@
-//! Follows a turn to its end: shows its events, puts its questions, passes Ctrl-C on, and says how it went.
+//! Follows a turn to its end: shows its events, puts its questions, passes signals on, and says how it went.
 
-use std::io::Write;
+use std::io::{self, Write};
 
 use agent_core::event::{Envelope, ErrorClass, Event, StopReason, ToolStatus};
 use agent_core::id::{SessionId, TurnId};
@@ -29,8 +29,16 @@ pub(super) fn follow(
             recv(wired.inlet) -> parcel => {
                 let mut parcel = parcel.map_err(|_| Fail::new(Exit::Failed, "the runtime has ended"))?;
                 let Some(envelope) = parcel.take().and_then(|outward| of_session(outward, session)) else { continue };
-                printer.show(&envelope)?;
-                if let Some((approval, answer)) = asker.hear(&envelope.event)? {
+                match printer.show(&envelope) {
+                    // A terminal that was closed takes nothing more.
+                    Err(_) if interrupted => return Ok(Exit::Interrupted),
+                    shown => shown?,
+                }
+                let heard = match asker.hear(&envelope.event) {
+                    Err(_) if interrupted => None,
+                    heard => heard?,
+                };
+                if let Some((approval, answer)) = heard {
                     wired.runtime.decide(session, &approval, answer);
                 }
                 if let Some(exit) = course.take(&envelope) {
@@ -47,16 +55,25 @@ pub(super) fn follow(
                 }
             }
             recv(signals) -> signal => {
-                if interrupted || signal != Ok(Signal::Interrupt) {
+                let Ok(signal) = signal else { return Ok(Exit::Interrupted) };
+                if interrupted {
                     return Ok(Exit::Interrupted);
                 }
                 interrupted = true;
-                printer.end_line()?;
-                writeln!(anstream::stderr(), "cancelling; Ctrl-C again ends at once")?;
                 wired.runtime.cancel(session);
+                // The terminal may be what is gone; the events may go elsewhere.
+                let _ = printer.end_line().and_then(|()| announce(signal));
             }
         }
     }
+}
+
+fn announce(signal: Signal) -> io::Result<()> {
+    let said = match signal {
+        Signal::Interrupt => "cancelling; Ctrl-C again ends at once",
+        Signal::Terminate => "cancelling, as this process is to end",
+    };
+    writeln!(anstream::stderr(), "{said}")
 }
 
 fn of_session(outward: Outward, session: &SessionId) -> Option<Envelope> {

@@ -10,8 +10,8 @@ use crate::signals::Signal;
 
 /// What a second signal leaves the run: the runtime promises to shut down in 2 s.
 const AGAIN: Duration = Duration::from_secs(3);
-/// What the first request to end the process leaves it.
-const TERMINATE: Duration = Duration::from_secs(5);
+/// What the first request to end the process leaves it: the turn is cancelled, and what still comes of it is shown.
+const TERMINATE: Duration = Duration::from_secs(3);
 
 /// Counts the signals of a run.
 #[derive(Default)]
