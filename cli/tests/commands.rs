@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,10 @@ use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
+use rustix::pty::{OpenptFlags, openpt, ptsname, unlockpt};
+use rustix::termios::{LocalModes, tcgetattr};
 use serde_json::Value;
+use talaria_tests::start::wait_until;
 
 /// How long anything may take before a test gives up.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -380,6 +383,93 @@ fn a_server_ends_cleanly_at_a_signal_and_at_the_end_of_its_input() {
         } else {
             assert_eq!(end(child).status.code(), Some(0));
         }
+    }
+}
+
+#[test]
+fn a_menu_of_setup_can_be_left_and_leaves_the_terminal_as_it_was() {
+    let home = Home::new();
+    for key in [b"\x03", b"\x1b", b"q"].repeat(3) {
+        let mut terminal = Terminal::new();
+        let mut child = terminal.start(&home, &["setup"]);
+        let menu = terminal.read_until("OpenRouter");
+        assert!(menu.contains("Esc leaves"), "{menu}");
+        terminal.press(key);
+        let rest = menu + &terminal.read_until("nothing was saved");
+        assert_eq!(child.wait().unwrap().code(), Some(130), "{key:?}: {rest:?}");
+        assert!(rest.rfind("\x1b[?25h") > rest.rfind("\x1b[?25l"), "{key:?}: {rest:?}");
+        assert_eq!(terminal.rest().trim(), "", "{key:?}: said twice");
+    }
+}
+
+/// A terminal that a program is started at; it is no controlling one.
+struct Terminal {
+    keys: File,
+    theirs: Option<File>,
+    came: Receiver<Vec<u8>>,
+}
+
+impl Terminal {
+    fn new() -> Self {
+        let keys = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        unlockpt(&keys).unwrap();
+        let name = ptsname(&keys, Vec::new()).unwrap();
+        let theirs = File::options().read(true).write(true).open(name.to_str().unwrap());
+        let keys = File::from(keys);
+        let mut screen = keys.try_clone().unwrap();
+        let (sender, came) = mpsc::channel();
+        std::thread::spawn(move || {
+            let mut chunk = [0; 4096];
+            while let Ok(length) = screen.read(&mut chunk) {
+                if length == 0 || sender.send(chunk[..length].to_vec()).is_err() {
+                    return;
+                }
+            }
+        });
+        Self {
+            keys,
+            theirs: Some(theirs.unwrap()),
+            came,
+        }
+    }
+
+    fn start(&mut self, home: &Home, args: &[&str]) -> Child {
+        let theirs = self.theirs.take().unwrap();
+        let mut command = home.command(env!("CARGO_BIN_EXE_agent"));
+        command
+            .args(args)
+            .env("TERM", "xterm")
+            .stdin(theirs.try_clone().unwrap())
+            .stdout(theirs.try_clone().unwrap())
+            .stderr(theirs);
+        command.spawn().unwrap()
+    }
+
+    /// Presses a key once the program reads keys and not lines.
+    fn press(&mut self, key: &[u8]) {
+        wait_until("it reads keys", || {
+            !tcgetattr(&self.keys).unwrap().local_modes.contains(LocalModes::ICANON)
+        });
+        self.keys.write_all(key).unwrap();
+    }
+
+    /// What comes up to `wanted`.
+    fn read_until(&self, wanted: &str) -> String {
+        let mut text = String::new();
+        while !text.contains(wanted) {
+            let chunk = self.came.recv_timeout(LIMIT);
+            let chunk = chunk.unwrap_or_else(|why| panic!("`{wanted}` did not come ({why}): {text:?}"));
+            text += &String::from_utf8_lossy(&chunk);
+        }
+        text
+    }
+
+    /// What comes up to the end of the program.
+    fn rest(&self) -> String {
+        self.came
+            .iter()
+            .map(|chunk| String::from_utf8_lossy(&chunk).into_owned())
+            .collect()
     }
 }
 

@@ -12,7 +12,7 @@ use agent_core::cancel::Cancel;
 use agent_core::event::{Display, ToolKind, ToolOutput};
 use agent_core::plan::Plan;
 use agent_core::provider::ToolSpec;
-use agent_core::tool::{Action, Planned, Report, Run, Tool, ToolError};
+use agent_core::tool::{Action, Planned, Report, Tool, ToolError};
 use serde::Deserialize;
 use serde_json::{Value, json};
 

@@ -2,11 +2,11 @@
 
 use std::cell::RefCell;
 use std::io::{self, BufRead, BufReader, IsTerminal};
-use std::time::Duration;
 
 use agent_core::config::Config;
 use dialoguer::console::Term;
 use dialoguer::{Confirm, Select};
+use parking_lot::Mutex;
 use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 use secrecy::SecretString;
 
@@ -79,13 +79,8 @@ impl Questions {
             Some(_) => known.title.to_owned(),
             None => format!("{} (on this machine)", known.title),
         });
-        let chosen = Select::new()
-            .with_prompt("Model service")
-            .items(rows.chain(["Another one that speaks OpenAI's API".to_owned()]))
-            .default(0)
-            .max_length(ROWS)
-            .interact()
-            .map_err(given_up)?;
+        let rows = rows.chain(["Another one that speaks OpenAI's API".to_owned()]);
+        let chosen = choose("Model service", &rows.collect::<Vec<_>>(), 0)?;
         match KNOWN.get(chosen) {
             Some(known) => Ok(known.name.to_owned()),
             None => self.name(config),
@@ -124,11 +119,7 @@ impl Questions {
         if !self.can_ask() {
             return Ok(true);
         }
-        Confirm::new()
-            .with_prompt(format!("Keep the stored {variable}?"))
-            .default(true)
-            .interact()
-            .map_err(given_up)
+        confirm(&format!("Keep the stored {variable}?"), true)
     }
 
     /// Whether a key that was for one address may go to another. Without a terminal the flag must say so.
@@ -138,11 +129,7 @@ impl Questions {
                 "{variable} is the key for {before}: give --key-env {variable} to send it to {now}, else --key-stdin"
             )));
         }
-        Confirm::new()
-            .with_prompt(format!("{variable} is the key for {before}. Send it to {now}?"))
-            .default(false)
-            .interact()
-            .map_err(given_up)
+        confirm(&format!("{variable} is the key for {before}. Send it to {now}?"), false)
     }
 
     /// The key, unseen.
@@ -159,14 +146,9 @@ impl Questions {
             return self.model_by_name();
         }
         let default = offered.iter().position(|model| current == Some(model)).unwrap_or(0);
-        let chosen = Select::new()
-            .with_prompt("Model")
-            .items(offered)
-            .item("Another one")
-            .default(default)
-            .max_length(ROWS)
-            .interact()
-            .map_err(given_up)?;
+        let other = "Another one".to_owned();
+        let rows: Vec<String> = offered.iter().cloned().chain([other]).collect();
+        let chosen = choose("Model", &rows, default)?;
         match offered.get(chosen) {
             Some(model) => Ok(model.clone()),
             None => self.model_by_name(),
@@ -182,7 +164,46 @@ impl Questions {
     }
 }
 
-/// Ends the process at a signal with the terminal as it was: a question hides the cursor, and that for a key the echo.
+/// The row of a menu that the person takes.
+fn choose(what: &str, rows: &[String], default: usize) -> Result<usize, Fail> {
+    let chosen = Select::new()
+        .with_prompt(format!("{what} (arrow keys and Enter choose, Esc leaves)"))
+        .items(rows)
+        .default(default)
+        .max_length(ROWS)
+        .report(false)
+        .interact_opt();
+    let row = taken(chosen)?;
+    tell(&format!("{what}: {}", rows[row]))?;
+    Ok(row)
+}
+
+fn confirm(question: &str, default: bool) -> Result<bool, Fail> {
+    let answer = Confirm::new()
+        .with_prompt(question)
+        .default(default)
+        .report(false)
+        .interact_opt();
+    let answer = taken(answer)?;
+    tell(&format!("{question} {}", if answer { "yes" } else { "no" }))?;
+    Ok(answer)
+}
+
+/// What was chosen; whoever chose nothing has left.
+fn taken<T>(chosen: dialoguer::Result<Option<T>>) -> Result<T, Fail> {
+    match chosen {
+        Ok(Some(chosen)) => Ok(chosen),
+        Ok(None) => leave(),
+        Err(dialoguer::Error::IO(error)) if error.kind() == io::ErrorKind::Interrupted => leave(),
+        Err(error) => {
+            let _ = Term::stderr().show_cursor();
+            let message = format!("can't ask at this terminal ({error}); nothing was saved");
+            Err(Fail::new(Exit::Failed, message))
+        }
+    }
+}
+
+/// Ends the process at a signal with the terminal as it was: a question for a key hides what is typed.
 fn mend_on_signal() {
     let before = tcgetattr(std::io::stdin()).ok();
     let listening = signals::listen(move |_| {
@@ -190,28 +211,20 @@ fn mend_on_signal() {
             // Nothing else can be done about a terminal that is gone.
             let _ = tcsetattr(std::io::stdin(), OptionalActions::Now, before);
         }
-        let _ = Term::stderr().show_cursor();
-        // Some questions hear it too and say so themselves; the others never end.
-        std::thread::sleep(OTHERS_SAY);
-        let _ = tell("\nnothing was saved");
-        std::process::exit(Exit::Interrupted.code().into());
+        leave();
     });
     if let Err(error) = listening {
         tracing::warn!("can't listen to signals, so that Ctrl-C may leave the terminal without echo: {error}");
     }
 }
 
-/// What a question that has heard the signal gets to say so and to end the program.
-const OTHERS_SAY: Duration = Duration::from_millis(200);
-
-/// Ctrl-C or a closed terminal in the middle of a question.
-fn given_up(error: dialoguer::Error) -> Fail {
-    let dialoguer::Error::IO(cause) = &error;
-    if cause.kind() == io::ErrorKind::Interrupted {
-        return Fail::new(Exit::Interrupted, "nothing was saved");
-    }
-    Fail::new(
-        Exit::Failed,
-        format!("can't ask at this terminal ({error}); nothing was saved"),
-    )
+/// Ends the process because the person wants no more. A menu hears Ctrl-C too, beside the thread of the signals: the
+/// first of them speaks and ends both.
+fn leave() -> ! {
+    static SPEAKS: Mutex<()> = Mutex::new(());
+    let _speaks = SPEAKS.lock();
+    // A menu hides it.
+    let _ = Term::stderr().show_cursor();
+    let _ = tell("\nnothing was saved");
+    std::process::exit(Exit::Interrupted.code().into());
 }
