@@ -89,17 +89,20 @@ fn failure(what: &str, why: &str) -> String {
     }
 }
 
-/// The first lines of a text, and how many more there are.
+/// The first lines of a text, and its last, which says what there is beside them, such as further files or an exit code.
 fn excerpt(text: &str, lines: usize) -> String {
-    let shown: Vec<String> = text.lines().take(lines).map(cut).collect();
-    if shown.is_empty() {
-        return "(nothing)".to_owned();
+    let mut shown: Vec<String> = text.lines().map(cut).collect();
+    // One line less and one mark more would say nothing shorter.
+    let left_out = match shown.len().saturating_sub(lines + 1) {
+        0 | 1 => 0,
+        several => several,
+    };
+    if left_out > 0 {
+        shown.splice(lines..lines + left_out, [format!("… {left_out} lines left out here")]);
     }
-    let fence = fenced(&shown.join("\n"));
-    match text.lines().count() - shown.len() {
-        0 => fence.trim_end().to_owned(),
-        1 => format!("{fence}… and 1 more line"),
-        more => format!("{fence}… and {more} more lines"),
+    match shown.as_slice() {
+        [] => "(nothing)".to_owned(),
+        shown => fenced(&shown.join("\n")).trim_end().to_owned(),
     }
 }
 

@@ -224,15 +224,22 @@ fn results_are_reported_and_the_turn_ends() {
     check("run ls", "a\n", "Ran `ls`:\n\n```\na\n```");
     check("plan a; b", "2 entries", "The plan is set.");
     let long = |lines: usize| vec!["x"; lines].join("\n");
+    check("run ls", &long(12), &format!("Ran `ls`:\n\n```\n{}\n```", long(12)));
     check(
         "run ls",
-        &long(11),
-        &format!("Ran `ls`:\n\n```\n{}\n```\n… and 1 more line", long(10)),
+        &format!("{}\nexit code: 0", long(12)),
+        &format!(
+            "Ran `ls`:\n\n```\n{}\n… 2 lines left out here\nexit code: 0\n```",
+            long(10)
+        ),
     );
     check(
         "list",
-        &long(50),
-        &format!("Files in `.`:\n\n```\n{}\n```\n… and 10 more lines", long(40)),
+        &format!("{}\n[1-50 of 393 files; offset=50 for the rest]", long(50)),
+        &format!(
+            "Files in `.`:\n\n```\n{}\n… 10 lines left out here\n[1-50 of 393 files; offset=50 for the rest]\n```",
+            long(40)
+        ),
     );
     let (wide, cut) = ("語".repeat(161), "語".repeat(160));
     check("run ls", &wide, &format!("Ran `ls`:\n\n```\n{cut}…\n```"));
