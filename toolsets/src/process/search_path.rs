@@ -50,7 +50,11 @@ fn login_path(shell: &Path, environment: &Environment) -> Option<OsString> {
     let running = Running::start(command, Input::Empty).ok()?;
     crossbeam_channel::select! {
         recv(running.exited()) -> _ => running.drain(),
-        recv(after(LIMIT)) -> _ => {}
+        recv(after(LIMIT)) -> _ => tracing::info!(
+            shell = %shell.display(),
+            "the login shell said no PATH within {} s, so commands get the agent's own; is something slow in its start-up files?",
+            LIMIT.as_secs()
+        ),
     }
     // A shell that is ended in its start-up files may have something to put away.
     running.end(GRACE);
