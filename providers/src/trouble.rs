@@ -147,12 +147,24 @@ fn next(class: ErrorClass, service: &Service) -> String {
         ErrorClass::ContextOverflow => "begin anew with /clear or in a new session".into(),
         ErrorClass::PayloadTooLarge => "send less, or begin a new session".into(),
         ErrorClass::ImageRejected => "leave the picture out or choose a model that sees".into(),
-        ErrorClass::ModelNotFound => "check the model's name (`agent models` lists them) and the base_url".into(),
+        ErrorClass::ModelNotFound => not_found_hint(service),
         ErrorClass::ContentPolicy => "put it in other words or choose another model".into(),
         ErrorClass::BadRequest => "check the model's settings or choose another model".into(),
         ErrorClass::Protocol => "check that its base_url speaks Chat Completions".into(),
         ErrorClass::Config => "correct its base_url or run `agent setup`".into(),
         ErrorClass::Held | ErrorClass::Internal => "please report it".into(),
+    }
+}
+
+fn not_found_hint(service: &Service) -> String {
+    let check = "check the model's name (`agent models` lists them) and the base_url";
+    let path = Url::parse(&service.base_url).map(|url| url.path().trim_end_matches('/').to_owned());
+    match path {
+        Ok(path) if path.ends_with("/completions") => {
+            format!("{check}: `/chat/completions` must not be part of it, and most services' addresses end in /v1")
+        }
+        Ok(path) if !path.ends_with("/v1") => format!("{check}: most services' addresses end in /v1"),
+        Ok(_) | Err(_) => check.into(),
     }
 }
 
@@ -199,5 +211,28 @@ impl From<Nameless> for Trouble {
 impl From<reqwest::Error> for Trouble {
     fn from(error: reqwest::Error) -> Self {
         Self::Connection(error.without_url())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_found_may_be_due_to_the_address() {
+        let check = |base_url: &str, expect: &[&str]| {
+            let hint = not_found_hint(&Service::new("mine", base_url.to_owned()));
+            for words in ["/chat/completions", "end in /v1"] {
+                assert_eq!(hint.contains(words), expect.contains(&words), "{base_url}: {hint}");
+            }
+        };
+        check("https://api.example.com/v1", &[]);
+        check("https://api.example.com/v1/", &[]);
+        check("https://api.example.com", &["end in /v1"]);
+        check("https://api.example.com/api", &["end in /v1"]);
+        check(
+            "https://api.example.com/v1/chat/completions",
+            &["/chat/completions", "end in /v1"],
+        );
     }
 }

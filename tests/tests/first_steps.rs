@@ -57,7 +57,7 @@ fn the_check_asks_the_model_itself() {
         "it was asked without a key: set MOCK_API_KEY or run `agent setup`",
     );
     check("right", "m2", "", 1, "check the model's name");
-    check("right", "m", "/v9", 1, "base_url");
+    check("right", "m", "/v9", 1, "base_url: most services' addresses end in /v1");
     let asked = &mock.requests()[0];
     // A turn sends no limit unless one is configured, and some services refuse it.
     assert!(asked.body["max_tokens"].is_null(), "{}", asked.raw);
