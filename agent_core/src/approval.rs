@@ -77,12 +77,22 @@ pub struct NotAMode(pub String);
 impl FromStr for Mode {
     type Err = NotAMode;
 
+    /// Takes both names of a mode, as people type them: `Don't ask`, `dont-ask`, `"ask"`.
     fn from_str(text: &str) -> Result<Self, NotAMode> {
+        let typed = plain_name(text);
         Self::ALL
             .into_iter()
-            .find(|mode| mode.id() == text)
+            .find(|mode| [mode.id(), mode.name()].map(plain_name).contains(&typed))
             .ok_or_else(|| NotAMode(text.to_owned()))
     }
+}
+
+/// A name without what people write in different ways.
+fn plain_name(name: &str) -> String {
+    name.chars()
+        .filter(|char| !"\"'’` _-".contains(*char))
+        .flat_map(char::to_lowercase)
+        .collect()
 }
 
 /// A question to the user.
