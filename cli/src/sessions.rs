@@ -8,6 +8,8 @@ use agent_core::id::SessionId;
 use agent_core::outward::SessionSummary;
 use agent_core::store::SessionRecord;
 use agent_core::visible;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use serde::Serialize;
 
 use crate::args::SessionsCommand;
@@ -54,7 +56,7 @@ pub(crate) fn find(store: &Store, part: &str) -> Result<SessionId, Fail> {
 
 /// Says which sessions a part of an id could mean, a line each.
 fn ambiguous(store: &Store, part: &str, ids: &[SessionId]) -> Result<String, ListError> {
-    let now = jiff::Timestamp::now().as_millisecond();
+    let now = Timestamp::now().as_millisecond();
     let length = short_length(ids.iter().map(SessionId::as_str));
     let mut message = format!("`{part}` could be any of these sessions; write the id of one:");
     for id in ids {
@@ -162,23 +164,27 @@ fn list_table(store: &Store) -> Result<(), Fail> {
 
 fn write_table(out: &mut dyn Write, sessions: &[SessionSummary]) -> std::io::Result<()> {
     let length = short_length(sessions.iter().map(|session| session.id.as_str()));
-    writeln!(out, "{:length$}  {:16}  {:>8}  TITLE", "ID", "UPDATED", "MESSAGES")?;
+    let zone = TimeZone::system();
+    // Without a zone of one's own times are in UTC, which is not taken for the time on the wall.
+    let is_utc = zone.is_unknown() || zone.to_offset_info(Timestamp::now()).abbreviation() == "UTC";
+    let updated = if is_utc { "UPDATED (UTC)" } else { "UPDATED" };
+    writeln!(out, "{:length$}  {updated:16}  {:>8}  TITLE", "ID", "MESSAGES")?;
     for session in sessions {
         let id = short(session.id.as_str(), length);
         // Also in a pipe: a row is one line. Programs take `--json`.
         let title = visible::line(session.title.as_deref().unwrap_or(NO_TITLE));
         let cwd = visible::line(&session.cwd.to_string_lossy());
-        let (updated, messages) = (moment(session.updated_ms), session.messages);
+        let (updated, messages) = (moment(session.updated_ms, &zone), session.messages);
         writeln!(out, "{id:length$}  {updated:16}  {messages:>8}  {title}  ({cwd})")?;
     }
     Ok(())
 }
 
-/// A time as people in this time zone read it.
-fn moment(ms: i64) -> String {
-    match jiff::Timestamp::from_millisecond(ms) {
+/// A time as people in a time zone read it.
+fn moment(ms: i64, zone: &TimeZone) -> String {
+    match Timestamp::from_millisecond(ms) {
         Ok(timestamp) => timestamp
-            .to_zoned_datetime(jiff::tz::TimeZone::system())
+            .to_zoned_datetime(zone.clone())
             .strftime("%Y-%m-%d %H:%M")
             .to_string(),
         Err(_) => "?".to_owned(),
