@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use agent_core::approval::Mode;
 use agent_core::provider::ModelRef;
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Parser, Subcommand, ValueEnum};
 
 /// An agent for editors and terminals.
@@ -84,6 +85,9 @@ nothing more; 130 interrupted. The JSON lines are described in docs/run.md.")]
 pub(crate) struct RunArgs {
     /// What to do; `-` reads it from stdin
     pub(crate) prompt: String,
+    /// Words of a prompt that the shell has taken apart.
+    #[arg(hide = true)]
+    pub(crate) more: Vec<String>,
     /// Print the events as JSON lines and nothing else
     #[arg(long, conflicts_with = "quiet")]
     pub(crate) json: bool,
@@ -102,7 +106,7 @@ pub(crate) struct RunArgs {
     #[arg(long, conflicts_with = "session")]
     pub(crate) r#continue: bool,
     /// Go on with this session; the beginning or the end of its id is enough
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) session: Option<String>,
 }
 
@@ -177,6 +181,7 @@ pub(crate) enum SessionsCommand {
   agent sessions show 3f9a02c7 --json")]
     Show {
         /// Its id; the beginning or the end is enough, as `agent sessions list` shows it
+        #[arg(value_parser = NonEmptyStringValueParser::new())]
         id: String,
         /// Print one JSON document: the session and its events
         #[arg(long)]
@@ -203,9 +208,14 @@ pub(crate) enum PermissionsCommand {
   agent permissions revoke 3 4")]
     Revoke {
         /// Their numbers, as the list shows them
-        #[arg(required = true, value_name = "ID")]
+        #[arg(required = true, value_name = "ID", value_parser = permission)]
         ids: Vec<i64>,
     },
+}
+
+fn permission(id: &str) -> Result<i64, String> {
+    id.parse()
+        .map_err(|_| "the id of a permission is a number such as 3, as `agent permissions list` shows it".to_owned())
 }
 
 // `agent models`.
@@ -264,6 +274,9 @@ mod tests {
             "agent run",
             "agent run hi --json --quiet",
             "agent run hi --continue --session 1",
+            "agent run hi --session=",
+            "agent sessions show --",
+            "agent permissions revoke x",
             "agent run hi --mode yolo",
             "agent run hi --model gpt-5",
             "agent acp --check --setup",

@@ -112,7 +112,7 @@ fn unknown(name: &str, config: &Config) -> ServiceError {
     let all = names.chain(KNOWN.iter().map(|known| known.name)).chain(["offline"]);
     ServiceError::Unknown {
         name: name.to_owned(),
-        hint: nearest(name, all).map_or_else(String::new, |near| format!(": did you mean `{near}`?")),
+        hint: nearest(name, all).map_or_else(String::new, |near| format!(" (did you mean `{near}`?)")),
     }
 }
 

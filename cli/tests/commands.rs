@@ -98,6 +98,12 @@ fn the_exit_code_says_how_it_went() {
     check(&["--version"], 0, "agent ");
     check(&["dance"], 2, "unrecognized");
     check(&["run", " "], 2, "the prompt is empty");
+    check(
+        &["run", "list", "files"],
+        2,
+        "in quotes, as in agent run \"list files\"",
+    );
+    check(&["run", "list", "--session", ""], 2, "--session");
     check(&["run", "list", "--cwd", "/nowhere"], 2, "--cwd /nowhere");
     check(&["run", "list", "--continue"], 4, "has no session yet");
     check(&["run", "list", "--session", "zz"], 4, "no session `zz`");
@@ -112,6 +118,9 @@ fn the_exit_code_says_how_it_went() {
     check(&["permissions", "list"], 0, "no standing permissions");
     check(&["permissions", "list", "--json"], 0, "[]");
     check(&["permissions", "revoke", "7"], 1, "no permission 7");
+    check(&["permissions", "revoke", "x"], 2, "is a number such as 3");
+    check(&["run", "/mode \"Don't ask\""], 0, "`dont_ask` (now)");
+    check(&["run", "list", "--mode", "Plan"], 0, "a.txt");
     check(&["setup"], 2, "--provider");
     check(&["acp", "--setup"], 2, "--provider");
     check(&["acp", "--check"], 0, "ok      store");
@@ -208,6 +217,27 @@ fn the_id_of_the_list_names_one_session_and_an_ambiguous_one_shows_which_there_a
         let id = row.split(' ').next().unwrap();
         let line = format!("\n  {id}      just now  {title}");
         assert!(stderr(&output).contains(&line), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn times_are_those_of_the_users_time_zone() {
+    let home = Home::new();
+    home.agent(&["run", "say one"]);
+    let list = |zone: &str| {
+        let mut command = home.command(env!("CARGO_BIN_EXE_agent"));
+        stdout(&end(command
+            .args(["sessions", "list"])
+            .env("TZ", zone)
+            .spawn()
+            .unwrap()))
+    };
+    let moment = |list: &str| list.lines().nth(1).unwrap()[10..26].to_owned();
+    let (utc, east) = (list("UTC0"), list("EAST-11"));
+    assert!(utc.contains("UPDATED (UTC)") && !east.contains("UTC"), "{utc}{east}");
+    assert_ne!(moment(&utc), moment(&east));
+    if Path::new("/usr/share/zoneinfo/Asia/Tokyo").exists() {
+        assert_ne!(moment(&utc), moment(&list("Asia/Tokyo")));
     }
 }
 

@@ -47,6 +47,12 @@ trait Printer {
 
 /// Works on one prompt.
 pub(crate) fn run(args: RunArgs, paths: Result<&Paths, NoHome>) -> Result<Exit, Fail> {
+    if !args.more.is_empty() {
+        let whole = format!("{} {}", args.prompt, args.more.join(" "));
+        return Err(Fail::usage(format!(
+            "the prompt is one argument: write it in quotes, as in agent run {whole:?}"
+        )));
+    }
     let prompt = prompt(&args.prompt)?;
     let folders = folders(args.cwd.as_deref(), &args.add_dir)?;
     // A handful of signals at most; the sender lives in the listening thread.

@@ -153,7 +153,7 @@ impl Access<'_> {
             .and_then(|handle| wiring::list_models(&self.service(), &handle).ok());
         let offered = offered.unwrap_or_default();
         match nearest(bare(self.provider, model), offered.iter().map(String::as_str)) {
-            Some(near) => format!("; did you mean `{near}`?"),
+            Some(near) => format!(" (did you mean `{near}`?)"),
             None => String::new(),
         }
     }

@@ -6,6 +6,12 @@ pub fn deny_rule_fault(rule: &str) -> Option<String> {
     if program.is_empty() {
         return Some("is empty: write a program's name, such as `sudo`".to_owned());
     }
+    if program.chars().all(|c| c == '*') {
+        return Some(
+            "names no program: to have no commands at all, write disabled_tools = [\"terminal\", \"process\"] in [agent]"
+                .to_owned(),
+        );
+    }
     // What a program's name may have beside letters and digits; `*` stands for any text.
     let fits = |c: char| c.is_alphanumeric() || "-_.+@*".contains(c);
     if program.chars().all(fits) {
@@ -88,7 +94,6 @@ mod tests {
             "mkfs.*",
             "git push *",
             "g++ *",
-            "*",
             " rm -rf * ",
             "rm /etc/*",
             "mañana",
@@ -96,6 +101,8 @@ mod tests {
             check(fine, None);
         }
         check("python3? *", Some("did you mean `python3 *`?"));
+        check("*", Some("names no program"));
+        check("* --force *", Some("names no program"));
         check("", Some("is empty"));
         check("  ", Some("is empty"));
         check("/usr/bin/sudo *", Some("did you mean `sudo *`?"));
