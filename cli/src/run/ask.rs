@@ -19,6 +19,8 @@ pub(super) struct Asker<W> {
     /// Changes are on the screen before they are asked about.
     diffs_shown: bool,
     open: VecDeque<Approval>,
+    /// The question on the screen has had an answer that makes no sense.
+    again: bool,
 }
 
 /// Where answers come from.
@@ -43,6 +45,7 @@ impl<W: Write> Asker<W> {
             terminal: Terminal::Unknown,
             diffs_shown,
             open: VecDeque::new(),
+            again: false,
         }
     }
 
@@ -76,19 +79,34 @@ impl<W: Write> Asker<W> {
         Ok(None)
     }
 
-    /// Takes a typed line as the answer to the question on the screen.
+    /// Takes a typed line as the answer to the question on the screen; one that makes no sense is a no the second time.
     pub(super) fn answer(&mut self, line: &str) -> io::Result<Option<(ApprovalId, UserAnswer)>> {
-        let Some(approval) = self.open.pop_front() else {
+        let Some(approval) = self.open.front() else {
             return Ok(None);
         };
+        let chosen = match choice(approval, line) {
+            Some(chosen) => chosen,
+            None if self.again => OptionKind::RejectOnce,
+            None => {
+                self.again = true;
+                question::write_again(&mut self.side, approval, line)?;
+                self.side.flush()?;
+                return Ok(None);
+            }
+        };
+        let id = approval.id.clone();
+        self.open.pop_front();
         self.put()?;
-        let chosen = choice(&approval, line);
-        Ok(Some((approval.id, UserAnswer::Chose(chosen))))
+        Ok(Some((id, UserAnswer::Chose(chosen))))
     }
 
     /// The terminal is gone: what is open is denied, and so is what follows.
     pub(super) fn give_up(&mut self) -> Vec<(ApprovalId, UserAnswer)> {
-        self.terminal = Terminal::None("the terminal is gone");
+        self.terminal = Terminal::None("the terminal's input has ended");
+        if !self.open.is_empty() {
+            // A terminal that is gone takes no more, and needs to hear nothing.
+            let _ = writeln!(self.side, "\nnobody answered, so it is not done");
+        }
         let unanswered = |approval: Approval| (approval.id, UserAnswer::Nobody);
         self.open.drain(..).map(unanswered).collect()
     }
@@ -115,18 +133,20 @@ impl<W: Write> Asker<W> {
             }
             lines.try_iter().for_each(drop);
         }
+        self.again = false;
         question::write(&mut self.side, approval, self.diffs_shown)?;
         self.side.flush()
     }
 }
 
-/// What a line means: only an explicit yes is one.
-fn choice(approval: &Approval, line: &str) -> OptionKind {
+/// What a line means, if it means anything.
+fn choice(approval: &Approval, line: &str) -> Option<OptionKind> {
     let offered = |kind| approval.options.iter().any(|option| option.kind == kind);
     match line.trim().to_lowercase().as_str() {
-        "y" | "yes" if offered(OptionKind::AllowOnce) => OptionKind::AllowOnce,
-        "a" | "always" if offered(OptionKind::AllowAlways) => OptionKind::AllowAlways,
-        _ => OptionKind::RejectOnce,
+        "y" | "yes" if offered(OptionKind::AllowOnce) => Some(OptionKind::AllowOnce),
+        "a" | "always" if offered(OptionKind::AllowAlways) => Some(OptionKind::AllowAlways),
+        "" | "n" | "no" => Some(OptionKind::RejectOnce),
+        _ => None,
     }
 }
 
@@ -240,6 +260,7 @@ mod tests {
             terminal,
             diffs_shown: true,
             open: VecDeque::new(),
+            again: false,
         }
     }
 
@@ -254,7 +275,8 @@ mod tests {
     fn only_an_explicit_yes_allows() {
         use OptionKind::{AllowAlways, AllowOnce, RejectOnce};
         let check = |line: &str, offered: &[OptionKind], expect: OptionKind| {
-            assert_eq!(choice(&approval("1", offered), line), expect, "{line:?}");
+            let chosen = choice(&approval("1", offered), line).unwrap_or(OptionKind::RejectOnce);
+            assert_eq!(chosen, expect, "{line:?}");
         };
         let all = [AllowOnce, AllowAlways, RejectOnce];
         check("y", &all, AllowOnce);
@@ -334,6 +356,21 @@ mod tests {
     }
 
     #[test]
+    fn an_answer_that_makes_no_sense_is_asked_for_once_more() {
+        let mut asker = asker(open());
+        asker.hear(&asked("1")).unwrap();
+        assert_eq!(asker.answer("maybe").unwrap(), None);
+        let (_, answer) = asker.answer("y").unwrap().unwrap();
+        assert_eq!(answer, UserAnswer::Chose(OptionKind::AllowOnce));
+        asker.hear(&asked("2")).unwrap();
+        assert_eq!(asker.answer("maybe").unwrap(), None);
+        let (_, answer) = asker.answer("perhaps").unwrap().unwrap();
+        assert_eq!(answer, UserAnswer::Chose(OptionKind::RejectOnce));
+        let side = String::from_utf8(asker.side).unwrap();
+        assert!(side.contains("`maybe` is neither y nor n [y/N] "), "{side}");
+    }
+
+    #[test]
     fn what_was_typed_before_a_question_is_no_answer_to_it() {
         let (typed, lines) = unbounded();
         let mut asker = asker(Terminal::Open { lines, typed: None });
@@ -365,6 +402,7 @@ mod tests {
         let denied = UserAnswer::Nobody;
         let both = vec![("1".into(), denied.clone()), ("2".into(), denied.clone())];
         assert_eq!(asker.give_up(), both);
+        assert!(asker.side.ends_with(b"[y/N] \nnobody answered, so it is not done\n"));
         assert_eq!(asker.hear(&asked("3")).unwrap().map(|(_, answer)| answer), Some(denied));
     }
 

@@ -12,13 +12,18 @@ mod question;
 mod session;
 
 use std::io::{self, IsTerminal, Read, Write};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use agent_core::content::Content;
 use agent_core::event::Envelope;
 use agent_core::runtime::Folders;
 use crossbeam_channel::{Receiver, unbounded};
+use rustix::fs::FileType;
+use rustix::io::ioctl_fionread;
 
 use crate::args::RunArgs;
 use crate::credentials::Environment;
@@ -30,7 +35,7 @@ use crate::terminal;
 use crate::wiring::{self, Wired};
 use limit::Limit;
 use machine::{JsonLines, Quiet};
-use people::{Audience, People};
+use people::{Audience, People, Way};
 use session::Calls;
 
 /// Shows events to whoever asked for the turn.
@@ -105,12 +110,28 @@ fn printer(args: &RunArgs) -> Box<dyn Printer> {
     if args.quiet {
         return Box::new(Quiet::new(terminal::stdout(), terminal::stderr()));
     }
-    let on_terminal = std::io::stdout().is_terminal();
-    Box::new(People::new(
-        anstream::stdout(),
-        anstream::stderr(),
-        Audience::Live { on_terminal },
-    ))
+    let way = if io::stdout().is_terminal() {
+        Way::Terminal
+    } else if is_pipe(&io::stdout()) && io::stderr().is_terminal() {
+        Way::Program
+    } else {
+        Way::Apart
+    };
+    let people = People::new(anstream::stdout(), anstream::stderr(), Audience::Live(way));
+    Box::new(people.waiting(until_read))
+}
+
+/// Waits until the program behind our stdout has read it all; one that takes its time, such as a pager, is not waited for.
+fn until_read() {
+    const LONGEST: Duration = Duration::from_millis(100);
+    let end = Instant::now() + LONGEST;
+    while ioctl_fionread(io::stdout()).is_ok_and(|unread| unread > 0) && Instant::now() < end {
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn is_pipe(stream: &impl AsFd) -> bool {
+    rustix::fs::fstat(stream).is_ok_and(|facts| FileType::from_raw_mode(facts.st_mode) == FileType::Fifo)
 }
 
 /// The prompt: the argument, or stdin for `-`.

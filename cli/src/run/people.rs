@@ -32,12 +32,20 @@ const SHOWN_LINES: usize = 20;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Audience {
     /// The user who gave the prompt, as it happens.
-    Live {
-        /// The answer goes to a terminal, and not to a file or another program that wants it as it is.
-        on_terminal: bool,
-    },
+    Live(Way),
     /// Somebody who reads it later: prompts are shown too, and each message is whole.
     Transcript,
+}
+
+/// The way of the answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// To the terminal, where all the rest is written too.
+    Terminal,
+    /// To another program, which wants it as it is and may write it to the terminal of the rest, as `| cat` does.
+    Program,
+    /// To a file or so, or the rest goes to none.
+    Apart,
 }
 
 /// Prints events for people.
@@ -48,6 +56,10 @@ pub(crate) struct People<T, S> {
     calls: HashMap<ToolCallId, Shown>,
     /// What the last thing written left open.
     open: Open,
+    /// The answer's last line has no end yet, although the rest went on: see [`Way::Program`].
+    owes_end: bool,
+    /// Returns once the other program has read the answer so far, or takes too long for that.
+    until_read: fn(),
 }
 
 /// What is known of a call between its events.
@@ -78,13 +90,26 @@ impl<T: Write, S: Write> People<T, S> {
             audience,
             calls: HashMap::new(),
             open: Open::Nothing,
+            owes_end: false,
+            until_read: || {},
         }
+    }
+
+    /// The same, and what follows a piece of the answer waits by this function.
+    pub(crate) fn waiting(self, until_read: fn()) -> Self {
+        Self { until_read, ..self }
     }
 
     /// Ends the line that is open, if one is.
     fn close(&mut self) -> io::Result<()> {
         match std::mem::replace(&mut self.open, Open::Nothing) {
             Open::Nothing => Ok(()),
+            Open::Text if self.audience == Audience::Live(Way::Program) => {
+                // Whenever the other program writes an end of this line, ours begins on a line of its own.
+                self.owes_end = true;
+                (self.until_read)();
+                writeln!(self.side)
+            }
             Open::Text => writeln!(self.text),
             Open::Thought | Open::Output | Open::Call(_) => writeln!(self.side),
         }
@@ -120,9 +145,10 @@ impl<T: Write, S: Write> People<T, S> {
 
     fn answer(&mut self, text: &str) -> io::Result<()> {
         self.begin(Open::Text)?;
+        self.pay_end()?;
         match self.audience {
-            Audience::Live { on_terminal: false } => self.text.write_all(text.as_bytes())?,
-            Audience::Live { on_terminal: true } | Audience::Transcript => {
+            Audience::Live(Way::Program | Way::Apart) => self.text.write_all(text.as_bytes())?,
+            Audience::Live(Way::Terminal) | Audience::Transcript => {
                 self.text.write_all(plain(text).as_bytes())?;
             }
         }
@@ -130,6 +156,22 @@ impl<T: Write, S: Write> People<T, S> {
             self.open = Open::Nothing;
         }
         self.text.flush()
+    }
+
+    /// Ends the answer's last line, for good.
+    fn end_answer(&mut self) -> io::Result<()> {
+        self.owes_end |= self.open == Open::Text;
+        if self.open == Open::Text {
+            self.open = Open::Nothing;
+        }
+        self.pay_end()
+    }
+
+    fn pay_end(&mut self) -> io::Result<()> {
+        if std::mem::take(&mut self.owes_end) {
+            writeln!(self.text)?;
+        }
+        Ok(())
     }
 
     fn dim(&mut self, open: Open, text: &str) -> io::Result<()> {
@@ -144,10 +186,15 @@ impl<T: Write, S: Write> People<T, S> {
     fn started(&mut self, call: &ToolCall) -> io::Result<()> {
         let title = visible::line(&call.title);
         self.close()?;
-        if self.audience != Audience::Transcript {
-            write!(self.side, "• {title}")?;
-            self.side.flush()?;
-            self.open = Open::Call(call.id.clone());
+        match self.audience {
+            Audience::Live(Way::Terminal | Way::Apart) => {
+                write!(self.side, "• {title}")?;
+                self.side.flush()?;
+                self.open = Open::Call(call.id.clone());
+            }
+            // Nothing stays open beside what may come late.
+            Audience::Live(Way::Program) => writeln!(self.side, "• {title}")?,
+            Audience::Transcript => {}
         }
         let shown = Shown {
             title,
@@ -284,6 +331,7 @@ impl<T: Write, S: Write> People<T, S> {
     }
 
     fn stopped(&mut self, stop: StopReason) -> io::Result<()> {
+        self.end_answer()?;
         match stop {
             StopReason::EndTurn => self.close(),
             StopReason::MaxTokens => self.say(WARN, "stopped: the reply reached its length limit"),
@@ -294,6 +342,7 @@ impl<T: Write, S: Write> People<T, S> {
     }
 
     fn failed(&mut self, failure: &Failure) -> io::Result<()> {
+        self.end_answer()?;
         self.say(BAD, &format!("error: {}", failure.message))
     }
 

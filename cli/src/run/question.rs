@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use agent_core::approval::{Approval, OptionKind};
+use agent_core::approval::{Approval, ApprovalOption, OptionKind};
 use agent_core::plan::Plan;
 use agent_core::visible;
 use anstyle::{AnsiColor, Style};
@@ -26,14 +26,24 @@ pub(super) fn write(out: &mut dyn Write, approval: &Approval, diffs_shown: bool)
     if let Some(shown) = &approval.shown {
         write_whole(out, &shown.plan, &title, diffs_shown)?;
     }
-    let always = approval
-        .options
-        .iter()
-        .find(|option| option.kind == OptionKind::AllowAlways);
-    match always {
+    match always(approval) {
         Some(always) => write!(out, "  y: once, a: {}, N: no [y/N/a] ", visible::line(&always.name)),
         None => write!(out, "  y: once, N: no [y/N] "),
     }
+}
+
+/// Asks once more, after an answer that makes no sense.
+pub(super) fn write_again(out: &mut dyn Write, approval: &Approval, answer: &str) -> io::Result<()> {
+    let answer = visible::line(answer.trim());
+    match always(approval) {
+        Some(_) => write!(out, "  `{answer}` is none of y, a and n [y/N/a] "),
+        None => write!(out, "  `{answer}` is neither y nor n [y/N] "),
+    }
+}
+
+fn always(approval: &Approval) -> Option<&ApprovalOption> {
+    let mut options = approval.options.iter();
+    options.find(|option| option.kind == OptionKind::AllowAlways)
 }
 
 /// What the title may have cut: nobody should allow what they can't see.

@@ -35,7 +35,7 @@ fn screen(audience: Audience, events: &[Event]) -> String {
 
 /// What is on the screen, without its colours.
 fn check(events: &[Event], expect: &str) {
-    let shown = screen(Audience::Live { on_terminal: true }, events);
+    let shown = screen(Audience::Live(Way::Terminal), events);
     assert_eq!(anstream::adapter::strip_str(&shown).to_string(), expect);
 }
 
@@ -103,6 +103,23 @@ fn a_call_is_one_line_and_text_begins_its_own() {
 }
 
 #[test]
+fn the_answer_of_a_pipe_and_a_call_do_not_share_a_line() {
+    let events = [
+        text("it is"),
+        started("1", ToolKind::Edit, "Edit a"),
+        finished("1", ToolStatus::Completed, ""),
+        text("done"),
+        end(),
+    ];
+    let (mut answer, mut side) = (Vec::new(), Vec::new());
+    let mut people = People::new(&mut answer, &mut side, Audience::Live(Way::Program));
+    events.iter().for_each(|event| people.print(event).unwrap());
+    let shown = anstream::adapter::strip_bytes(&side).into_vec();
+    assert_eq!(String::from_utf8(shown).unwrap(), "\n• Edit a\n• Edit a … done\n");
+    assert_eq!(answer, b"it is\ndone\n");
+}
+
+#[test]
 fn calls_that_overlap_keep_their_titles() {
     check(
         &[
@@ -167,7 +184,7 @@ fn a_bar_that_was_written_over_is_shown_once() {
 fn output_that_was_not_live_is_shown_at_the_end_and_cut() {
     let long: String = (1..=25).map(|line| format!("{line}\n")).collect();
     let shown = screen(
-        Audience::Live { on_terminal: true },
+        Audience::Live(Way::Terminal),
         &[
             started("1", ToolKind::Execute, "$ seq 25"),
             finished("1", ToolStatus::Completed, &long),
@@ -217,7 +234,7 @@ fn a_diff_is_in_colour() {
         planned,
         finished("1", ToolStatus::Denied, ""),
     ];
-    let shown = screen(Audience::Live { on_terminal: true }, &events);
+    let shown = screen(Audience::Live(Way::Terminal), &events);
     assert!(shown.contains("\u{1b}[31m-old"), "{shown:?}");
     assert!(shown.contains("\u{1b}[32m+new"), "{shown:?}");
     assert!(shown.contains("• Edit a … "), "{shown:?}");
@@ -226,11 +243,11 @@ fn a_diff_is_in_colour() {
 #[test]
 fn foreign_text_cannot_move_the_cursor_but_a_pipe_gets_it_as_it_is() {
     let events = [text("a\x1b[2Jb\n")];
-    assert_eq!(screen(Audience::Live { on_terminal: true }, &events), "ab\n");
-    assert_eq!(screen(Audience::Live { on_terminal: false }, &events), "a\x1b[2Jb\n");
+    assert_eq!(screen(Audience::Live(Way::Terminal), &events), "ab\n");
+    assert_eq!(screen(Audience::Live(Way::Apart), &events), "a\x1b[2Jb\n");
     let title = [started("1", ToolKind::Read, "Read a\x1b[2J\n• Read b … done")];
     assert_eq!(
-        screen(Audience::Live { on_terminal: true }, &title),
+        screen(Audience::Live(Way::Terminal), &title),
         "• Read a\\u{1b}[2J • Read b … done"
     );
 }
