@@ -37,6 +37,11 @@ pub(crate) struct Remote {
 }
 
 impl Remote {
+    /// Whether nobody can read on the way what is sent there.
+    pub(crate) fn is_safe(&self) -> bool {
+        self.is_here || self.base_url.starts_with("https:")
+    }
+
     /// Whether a key of one may go to the other: they are the same program at the same host.
     pub(crate) fn is_at(&self, other: &Self) -> bool {
         let origin = |remote: &Self| Url::parse(&remote.base_url).ok().map(|url| url.origin());

@@ -165,12 +165,31 @@ impl Access<'_> {
         } else {
             ""
         };
-        let message = format!(
-            "{}{hint}\nnothing was saved; {way}--no-check saves without asking",
-            failure.message
-        );
-        Fail::new(Exit::Failed, message)
+        // What is wrong with the configuration is so unasked too.
+        let unchecked = if failure.class == ErrorClass::Config {
+            ""
+        } else {
+            "--no-check saves without asking"
+        };
+        let ways = format!("{way}{unchecked}");
+        let ways = if ways.is_empty() { ways } else { format!("; {ways}") };
+        let unsaved = Unsaved {
+            class: failure.class,
+            message: format!("{}{hint}\nnothing was saved{ways}", failure.message),
+        };
+        Fail {
+            exit: Exit::Failed,
+            error: unsaved.into(),
+        }
     }
+}
+
+/// The service did not answer as it should, so that nothing was saved.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub(super) struct Unsaved {
+    pub(super) class: ErrorClass,
+    message: String,
 }
 
 fn as_failure<T>(asked: Result<T, ProviderError>) -> Result<T, Failure> {

@@ -4,14 +4,15 @@
 use std::io::BufRead;
 
 use agent_core::config::{Api, Config, ProviderConfig};
+use agent_core::event::ErrorClass;
 use secrecy::SecretString;
 
-use super::access::Access;
-use super::answer::{bare, checked_key, checked_name, near_name, own_variable};
+use super::access::{Access, Unsaved};
+use super::answer::{bare, checked_key, checked_name, near_name, own_variable, variable_fault};
 use super::questions::Questions;
 use super::{Answers, NewKey, tell};
 use crate::args::SetupArgs;
-use crate::credentials::{KeySource, is_variable};
+use crate::credentials::KeySource;
 use crate::exit::{Exit, Fail};
 use crate::known::known;
 use crate::service::{self, Backend, KeyRule, Remote};
@@ -35,10 +36,21 @@ impl Interview<'_> {
         checked_name(&provider).map_err(|why| Fail::usage(format!("--provider {why}")))?;
         self.check_known(&provider)?;
         let mut entry = self.entry(&provider)?;
-        let (key, model) = match self.resolve(&provider, &entry)? {
-            Backend::Offline => (None, "offline".to_owned()),
-            Backend::Script(_) => (None, self.args.model.clone().unwrap_or_else(|| "script".to_owned())),
-            Backend::OpenAiChat(remote) => self.service(&provider, &remote, &mut entry)?,
+        let (key, model) = loop {
+            let answered = match self.resolve(&provider, &entry)? {
+                Backend::Offline => Ok((None, "offline".to_owned())),
+                Backend::Script(_) => Ok((None, self.args.model.clone().unwrap_or_else(|| "script".to_owned()))),
+                Backend::OpenAiChat(remote) => self.service(&provider, &remote, &mut entry),
+            };
+            match answered {
+                Err(fail) if is_unreachable(&fail) && self.may_ask_address() => {
+                    // The rest is for whoever is not asked again.
+                    let said = fail.error.to_string();
+                    tell(said.lines().next().unwrap_or_default())?;
+                    entry.base_url = Some(self.address(&provider, &entry)?);
+                }
+                done => break done?,
+            }
         };
         Ok(Answers {
             model: bare(&provider, &model).to_owned(),
@@ -46,6 +58,23 @@ impl Interview<'_> {
             entry,
             key,
         })
+    }
+
+    /// An address at which nobody answered may be replaced: it was not given by a flag.
+    fn may_ask_address(&self) -> bool {
+        self.questions.can_ask() && self.args.base_url.is_none()
+    }
+
+    /// The person's address of a provider.
+    fn address(&self, provider: &str, entry: &ProviderConfig) -> Result<String, Fail> {
+        let check = |url: &str| {
+            let draft = ProviderConfig {
+                base_url: Some(url.to_owned()),
+                ..entry.clone()
+            };
+            self.resolve(provider, &draft).map(drop)
+        };
+        self.questions.base_url(provider, check)
     }
 
     /// A new name that is like one there is, and comes without an address, is a slip.
@@ -67,21 +96,14 @@ impl Interview<'_> {
         entry.api = self.args.api.map(Api::from).or(entry.api);
         entry.base_url = self.args.base_url.clone().or(entry.base_url);
         entry.api_key_env = self.args.key_env.clone().or(entry.api_key_env);
-        if let Some(variable) = self.args.key_env.as_ref().filter(|name| !is_variable(name)) {
-            return Err(Fail::usage(format!("--key-env `{variable}` is no name of a variable")));
+        if let Some(fault) = self.args.key_env.as_deref().and_then(variable_fault) {
+            return Err(Fail::usage(format!("--key-env {fault}")));
         }
         let is_own = known(provider).is_none() && provider != "offline";
         if is_own {
             let api = *entry.api.get_or_insert(Api::OpenaiChat);
             if entry.base_url.is_none() && api != Api::Offline {
-                let check = |url: &str| {
-                    let draft = ProviderConfig {
-                        base_url: Some(url.to_owned()),
-                        ..entry.clone()
-                    };
-                    self.resolve(provider, &draft).map(drop)
-                };
-                entry.base_url = Some(self.questions.base_url(provider, check)?);
+                entry.base_url = Some(self.address(provider, &entry)?);
             }
         }
         if let Backend::OpenAiChat(remote) = self.resolve(provider, &entry)? {
@@ -97,7 +119,15 @@ impl Interview<'_> {
     fn resolve(&self, provider: &str, entry: &ProviderConfig) -> Result<Backend, Fail> {
         let mut draft = self.config.clone();
         draft.providers.insert(provider.to_owned(), entry.clone());
-        service::resolve(provider, &draft).map_err(Fail::usage)
+        let backend = service::resolve(provider, &draft).map_err(Fail::usage)?;
+        match &backend {
+            Backend::OpenAiChat(remote) if !remote.is_safe() => Err(Fail::usage(format!(
+                "{} is on another machine, where a key and all that is said could be read on the way: use https, plain \
+                 http is for this machine only",
+                remote.base_url
+            ))),
+            Backend::OpenAiChat(_) | Backend::Offline | Backend::Script(_) => Ok(backend),
+        }
     }
 
     /// The key and the model of a service, after that has answered. A key that it turned out to need is in the entry too.
@@ -191,6 +221,12 @@ impl Interview<'_> {
         }
         Ok(Some(new_key(variable, self.questions.key(provider, variable)?)))
     }
+}
+
+/// Whether nobody answers at the address.
+fn is_unreachable(fail: &Fail) -> bool {
+    let unsaved = fail.error.downcast_ref::<Unsaved>();
+    unsaved.is_some_and(|unsaved| unsaved.class == ErrorClass::Network)
 }
 
 fn new_key(variable: &str, secret: SecretString) -> NewKey {
