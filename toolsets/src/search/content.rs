@@ -125,6 +125,12 @@ pub(super) fn search(files: &Files, search: &Search, pattern: &Pattern, cancel: 
         page.detail
             .push_str(&format!("; {} could not be searched", files(unread)));
     }
+    let root = &search.place.real;
+    let wanted = |path: &Path| {
+        let glob = search.glob.as_ref();
+        glob.is_none_or(|glob| glob.is_match(walk::relative(root, path)))
+    };
+    page.detail.push_str(&walk.kept_secret(wanted));
     page.detail.push_str(&unread_folders);
     page
 }

@@ -1,5 +1,7 @@
 //! Files by their names.
 
+use std::path::Path;
+
 use agent_core::cancel::Cancel;
 use agent_core::tool::ToolError;
 use globset::GlobMatcher;
@@ -37,6 +39,11 @@ pub(super) fn search(files: &Files, search: &Search, matcher: &GlobMatcher, canc
             break;
         }
     }
+    let wanted = |path: &Path| {
+        let path = relative(root, path);
+        matcher.is_match(path) && search.glob.as_ref().is_none_or(|glob| glob.is_match(path))
+    };
+    page.detail.push_str(&walk.kept_secret(wanted));
     page.detail
         .push_str(&walk.unread.summary(|path| search.shown(files, path)));
     page

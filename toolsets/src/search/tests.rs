@@ -35,7 +35,7 @@ fn text_is_found_in_a_stable_order() {
     let check = |input: Value, expect: &str| assert_eq!(search(&room, input.clone()).as_deref(), Ok(expect), "{input}");
     check(
         json!({"pattern": "\\bone\\b"}),
-        ".github/ci.yml\n     1: one: 1\nnotes.md\n     1: one\n     6: one\nsrc/a.rs\n     1: fn one() {}\n[4 matches in 3 files]\n",
+        ".github/ci.yml\n     1: one: 1\nnotes.md\n     1: one\n     6: one\nsrc/a.rs\n     1: fn one() {}\n[4 matches in 3 files; 3 left out that may hold secrets]\n",
     );
     check(
         json!({"pattern": "three", "path": "src"}),
@@ -47,11 +47,11 @@ fn text_is_found_in_a_stable_order() {
     );
     check(
         json!({"pattern": "fn", "output": "files"}),
-        "src/a.rs\nsrc/b.rs\n[2 files with matches]\n",
+        "src/a.rs\nsrc/b.rs\n[2 files with matches; 3 left out that may hold secrets]\n",
     );
     check(
         json!({"pattern": "fn", "output": "count"}),
-        "src/a.rs: 2\nsrc/b.rs: 1\n[2 files with matches]\n",
+        "src/a.rs: 2\nsrc/b.rs: 1\n[2 files with matches; 3 left out that may hold secrets]\n",
     );
     check(
         json!({"pattern": "one", "file_glob": "*.{md,yml}", "output": "files"}),
@@ -63,17 +63,20 @@ fn text_is_found_in_a_stable_order() {
     );
     check(
         json!({"pattern": "two.*\n// end"}),
-        "src/a.rs\n     2: fn two() {}\n     3: // end\n[1 match in 1 file]\n",
+        "src/a.rs\n     2: fn two() {}\n     3: // end\n[1 match in 1 file; 3 left out that may hold secrets]\n",
     );
     check(
         json!({"pattern": "(?i)FN TWO", "context": 1}),
-        "src/a.rs\n     1- fn one() {}\n     2: fn two() {}\n     3- // end\n[1 match in 1 file]\n",
+        "src/a.rs\n     1- fn one() {}\n     2: fn two() {}\n     3- // end\n[1 match in 1 file; 3 left out that may hold secrets]\n",
     );
     check(
         json!({"pattern": "one", "path": "notes.md", "context": 1}),
         "notes.md\n     1: one\n     2- \n  …\n     5- \n     6: one\n[2 matches in 1 file]\n",
     );
-    check(json!({"pattern": "nowhere"}), "[no matches]\n");
+    check(
+        json!({"pattern": "nowhere"}),
+        "[no matches; 3 left out that may hold secrets]\n",
+    );
 }
 
 #[test]
@@ -122,6 +125,10 @@ fn files_are_found_by_their_names() {
     check(json!({"pattern": "otes", "target": "files"}), "notes.md\n[1 file]\n");
     check(json!({"pattern": "*.zig", "target": "files"}), "[no files]\n");
     check(
+        json!({"pattern": "*.pem", "target": "files"}),
+        "[no files; 1 left out that may hold secrets]\n",
+    );
+    check(
         json!({"pattern": "*.rs", "target": "files", "output": "count"}),
         "[2 files]\n",
     );
@@ -145,7 +152,7 @@ fn a_search_stays_inside_and_out_of_what_is_forbidden() {
     let text = search(&room, json!({"pattern": "one", "path": parent, "output": "files"})).unwrap();
     assert_eq!(
         text,
-        ".github/ci.yml\nnotes.md\nsrc/a.rs\n[3 files with matches; 1 file could not be searched]\n"
+        ".github/ci.yml\nnotes.md\nsrc/a.rs\n[3 files with matches; 1 file could not be searched; 3 left out that may hold secrets]\n"
     );
     // Named, it is searched: policy has judged where it leads.
     let text = search(&room, json!({"pattern": "one", "path": "out"})).unwrap();

@@ -3,11 +3,13 @@
 //! empty.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use agent_core::boundary::is_secret_name;
 use agent_core::cancel::Cancel;
 use globset::GlobMatcher;
 use ignore::{DirEntry, Error, WalkBuilder};
+use parking_lot::Mutex;
 
 use crate::files::Files;
 
@@ -27,6 +29,18 @@ pub(crate) struct Walk<'a> {
     entries: Box<dyn Iterator<Item = Result<DirEntry, Error>> + 'a>,
     /// What could not be looked into so far.
     pub(crate) unread: Unread,
+    /// What was left out as it may hold secrets; the walk adds to it.
+    secret: Arc<Mutex<Vec<PathBuf>>>,
+}
+
+impl Walk<'_> {
+    /// How many secret files and folders were left out that would have been searched, in a few words; empty if none.
+    pub(crate) fn kept_secret(&self, wanted: impl Fn(&Path) -> bool) -> String {
+        match self.secret.lock().iter().filter(|path| wanted(path)).count() {
+            0 => String::new(),
+            count => format!("; {count} left out that may hold secrets"),
+        }
+    }
 }
 
 /// Folders that could not be looked into.
@@ -106,13 +120,18 @@ fn start(shown: &str) -> String {
 pub(crate) fn files<'a>(files: &'a Files, root: &Path, glob: Option<&'a GlobMatcher>, cancel: &'a Cancel) -> Walk<'a> {
     let base = root.to_owned();
     let forbidden: Vec<PathBuf> = files.places.forbidden().to_vec();
+    let secret: Arc<Mutex<Vec<PathBuf>>> = Arc::default();
+    let left_out = Arc::clone(&secret);
     let keep = move |entry: &DirEntry| {
         let name = entry.file_name().to_string_lossy();
-        entry.depth() == 0
-            || !(SKIPPED.contains(&name.as_ref())
-                || is_secret_name(Path::new(name.as_ref()))
-                || KERNEL.iter().any(|folder| entry.path() == Path::new(folder))
-                || forbidden.iter().any(|folder| entry.path().starts_with(folder)))
+        let is_foreign = SKIPPED.contains(&name.as_ref())
+            || KERNEL.iter().any(|folder| entry.path() == Path::new(folder))
+            || forbidden.iter().any(|folder| entry.path().starts_with(folder));
+        let is_secret = !is_foreign && is_secret_name(Path::new(name.as_ref()));
+        if is_secret && entry.depth() > 0 {
+            left_out.lock().push(entry.path().to_owned());
+        }
+        entry.depth() == 0 || !(is_foreign || is_secret)
     };
     let fits = move |path: &Path| glob.is_none_or(|glob| glob.is_match(relative(&base, path)));
     let entries = WalkBuilder::new(root)
@@ -127,6 +146,7 @@ pub(crate) fn files<'a>(files: &'a Files, root: &Path, glob: Option<&'a GlobMatc
     Walk {
         entries: Box::new(entries),
         unread: Unread::default(),
+        secret,
     }
 }
 
