@@ -1,15 +1,16 @@
 //! Changes of files that were shown first: written all or none, and only over what they were made from.
 
 use std::fs::{self, Permissions};
-use std::io::{self, Write};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 
 use agent_core::change::FileChange;
 use agent_core::plan::Place;
 use agent_core::tool::ToolError;
 
 use crate::files::{Files, fingerprint};
+use crate::held::{Held, NewFile};
 
 /// What will become of one file.
 pub(crate) struct Edit {
@@ -29,18 +30,14 @@ pub(crate) struct Edit {
 /// Does all edits, or none: a failure takes back what was done before it.
 pub(crate) fn commit(files: &Files, edits: &[Edit]) -> Result<(), ToolError> {
     for edit in edits {
-        check_unchanged(files, edit)?;
+        let step = edit.forth();
+        step.check(files.load(step.place)?)
+            .map_err(|fault| fault.told(files, step.place))?;
     }
     let mut undo = Undo::default();
     for edit in edits {
-        // Asked again right before the write, since the files before this one took their time.
-        let done = check_unchanged(files, edit).and_then(|()| {
-            let shown = files.places.shown(&edit.place.path);
-            put(&edit.place.real, edit.after.as_deref(), edit.mode.as_ref(), &mut undo)
-                .map_err(|error| cannot_write(&shown, &error))
-        });
-        if let Err(error) = done {
-            return Err(undo.run(files, error));
+        if let Err(fault) = make(files, edit, &mut undo.folders) {
+            return Err(undo.run(files, &fault.told(files, &edit.place)));
         }
         undo.done.push(edit);
     }
@@ -53,15 +50,110 @@ pub(crate) fn commit(files: &Files, edits: &[Edit]) -> Result<(), ToolError> {
     Ok(())
 }
 
-fn check_unchanged(files: &Files, edit: &Edit) -> Result<(), ToolError> {
+/// Makes one edit. The places are asked about again, since the files before this one took their time.
+fn make(files: &Files, edit: &Edit, folders: &mut Vec<PathBuf>) -> Result<(), Fault> {
     files.check_unmoved(&edit.place)?;
-    if files.load(&edit.place)? == edit.before {
-        return Ok(());
+    files.check_folder(&edit.place)?;
+    let step = edit.forth();
+    step.take(folders, |held| step.look(files, held))
+}
+
+impl Edit {
+    fn forth(&self) -> Step<'_> {
+        Step {
+            place: &self.place,
+            from: self.before.as_deref(),
+            to: self.after.as_deref(),
+            mode: self.mode.as_ref(),
+        }
     }
-    let shown = files.places.shown(&edit.place.path);
-    Err(ToolError::new(format!(
-        "{shown} has changed since it was shown; nothing was written, read it again and repeat the change"
-    )))
+
+    fn back(&self) -> Step<'_> {
+        Step {
+            from: self.after.as_deref(),
+            to: self.before.as_deref(),
+            ..self.forth()
+        }
+    }
+}
+
+/// A file's way from what it holds to what it will hold, either of which may be no file at all.
+struct Step<'a> {
+    place: &'a Place,
+    from: Option<&'a [u8]>,
+    to: Option<&'a [u8]>,
+    mode: Option<&'a Permissions>,
+}
+
+/// Why a step was not taken.
+enum Fault {
+    /// The file holds something else than what the step begins with.
+    Changed,
+    Tool(ToolError),
+    Io(io::Error),
+}
+
+impl Step<'_> {
+    /// Takes the step in one instant, right after the last look at what is there. What someone writes between the two,
+    /// or later through a file they had opened before, is lost with the old file: no rename can be made to depend on
+    /// what a file holds.
+    fn take(
+        &self,
+        folders: &mut Vec<PathBuf>,
+        last_look: impl FnOnce(&Held) -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
+        let Some(bytes) = self.to else {
+            let held = Held::find(&self.place.real)?;
+            last_look(&held)?;
+            return Ok(held.remove_file()?);
+        };
+        let held = Held::make(&self.place.real, folders)?;
+        let file = NewFile::write(&held, bytes, self.mode)?;
+        last_look(&held)?;
+        match self.from {
+            None => file.create()?,
+            Some(_) => file.replace()?,
+        }
+        Ok(())
+    }
+
+    fn look(&self, files: &Files, held: &Held) -> Result<(), Fault> {
+        self.check(files.load_held(self.place, held)?)
+    }
+
+    fn check(&self, found: Option<Vec<u8>>) -> Result<(), Fault> {
+        match found.as_deref() == self.from {
+            true => Ok(()),
+            false => Err(Fault::Changed),
+        }
+    }
+}
+
+impl Fault {
+    fn told(self, files: &Files, place: &Place) -> ToolError {
+        match self {
+            Self::Changed => {
+                let shown = files.places.shown(&place.path);
+                ToolError::new(format!(
+                    "{shown} has changed since it was shown and was left as it is; read it again and repeat the change"
+                ))
+            }
+            Self::Tool(error) => error,
+            Self::Io(error) => files.failed(place, "write", &error),
+        }
+    }
+}
+
+impl From<ToolError> for Fault {
+    fn from(error: ToolError) -> Self {
+        Self::Tool(error)
+    }
+}
+
+impl From<io::Error> for Fault {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
 }
 
 /// What was done so far, to be taken back.
@@ -74,95 +166,35 @@ struct Undo<'a> {
 
 impl Undo<'_> {
     /// Takes everything back and says how that went, behind the error that made it necessary.
-    fn run(self, files: &Files, error: ToolError) -> ToolError {
-        let mut left = Vec::new();
+    fn run(self, files: &Files, error: &ToolError) -> ToolError {
+        let (mut left, mut changed) = (Vec::new(), Vec::new());
         for edit in self.done.iter().rev() {
-            if put(
-                &edit.place.real,
-                edit.before.as_deref(),
-                edit.mode.as_ref(),
-                &mut Undo::default(),
-            )
-            .is_err()
-            {
-                left.push(files.places.shown(&edit.place.path));
+            let step = edit.back();
+            let shown = || files.places.shown(&edit.place.path);
+            match step.take(&mut Vec::new(), |held| step.look(files, held)) {
+                Ok(()) => {}
+                Err(Fault::Changed) => changed.push(shown()),
+                Err(Fault::Tool(_) | Fault::Io(_)) => left.push(shown()),
             }
         }
         for folder in self.folders.iter().rev() {
             // A folder that is not empty by now has become someone else's.
-            let _ = fs::remove_dir(folder);
+            let _ = Held::find(folder).and_then(|held| held.remove_folder());
         }
-        let outcome = match left.is_empty() {
-            true => "no file was changed".to_owned(),
-            false => format!("these files could not be put back: {}", left.join(", ")),
-        };
-        ToolError::new(format!("{}; {outcome}", error.message))
-    }
-}
-
-/// Gives a file these bytes, or takes it away.
-fn put(path: &Path, bytes: Option<&[u8]>, mode: Option<&Permissions>, undo: &mut Undo<'_>) -> io::Result<()> {
-    match bytes {
-        None => fs::remove_file(path),
-        Some(bytes) => {
-            let folder = path.parent().unwrap_or(Path::new("/"));
-            make_folders(folder, undo)?;
-            replace(path, folder, bytes, mode)
+        let mut message = error.message.clone();
+        if left.is_empty() && changed.is_empty() {
+            message += "; no file was changed";
         }
-    }
-}
-
-fn make_folders(folder: &Path, undo: &mut Undo<'_>) -> io::Result<()> {
-    let missing: Vec<&Path> = folder.ancestors().take_while(|folder| !folder.exists()).collect();
-    for folder in missing.into_iter().rev() {
-        fs::create_dir(folder)?;
-        undo.folders.push(folder.to_owned());
-    }
-    Ok(())
-}
-
-/// Writes beside the file and renames over it, so that a reader never sees half of it.
-fn replace(path: &Path, folder: &Path, bytes: &[u8], mode: Option<&Permissions>) -> io::Result<()> {
-    let old = fs::symlink_metadata(path).ok();
-    // The process's umask takes its part of this, as for any new file.
-    let usual = Permissions::from_mode(0o666);
-    let mut file = tempfile::Builder::new()
-        .prefix(".write-")
-        .permissions(usual)
-        .tempfile_in(folder)?;
-    file.write_all(bytes)?;
-    if let Some(old) = &old {
-        let new = file.as_file().metadata()?;
-        if (new.uid(), new.gid()) != (old.uid(), old.gid()) {
-            let (owner, group) = (
-                rustix::fs::Uid::from_raw(old.uid()),
-                rustix::fs::Gid::from_raw(old.gid()),
-            );
-            // Without the right to give files away, the file becomes ours, as with any editor that saves like this.
-            let _ = rustix::fs::fchown(file.as_file(), Some(owner), Some(group));
+        if !left.is_empty() {
+            message += &format!("; these files could not be put back: {}", left.join(", "));
         }
-    }
-    if let Some(mode) = old.as_ref().map(std::fs::Metadata::permissions).as_ref().or(mode) {
-        file.as_file().set_permissions(mode.clone())?;
-    }
-    file.as_file().sync_data()?;
-    if old.is_some() {
-        file.persist(path)?;
-        return Ok(());
-    }
-    match file.persist_noclobber(path) {
-        Ok(_) => Ok(()),
-        // Some file systems can't rename without replacing; there the check before has to do.
-        Err(error) if error.error.kind() != io::ErrorKind::AlreadyExists && !path.exists() => {
-            error.file.persist(path)?;
-            Ok(())
+        if !changed.is_empty() {
+            let changed = changed.join(", ");
+            message +=
+                &format!("; these files were changed by this call and then by someone else, and stay so: {changed}");
         }
-        Err(error) => Err(error.error),
+        ToolError::new(message)
     }
-}
-
-fn cannot_write(shown: &str, error: &io::Error) -> ToolError {
-    ToolError::new(format!("cannot write {shown}: {error}"))
 }
 
 /// Fails for a file that its owner has made read-only; renaming over it would not ask.
@@ -182,7 +214,9 @@ pub(crate) fn check_writable(files: &Files, place: &Place) -> Result<(), ToolErr
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
 
+    use std::io::Write;
     use std::os::unix::fs::symlink;
+    use std::path::Path;
 
     use proptest::prelude::*;
 
@@ -217,15 +251,42 @@ mod tests {
     }
 
     fn edit(room: &Room, name: &str, after: Option<&str>) -> Edit {
-        let place = room.files.places.resolve(name).unwrap();
-        Edit {
-            before: room.files.load(&place).unwrap(),
+        try_edit(room, name, after).unwrap()
+    }
+
+    fn try_edit(room: &Room, name: &str, after: Option<&str>) -> Result<Edit, ToolError> {
+        let place = room.files.places.resolve(name)?;
+        Ok(Edit {
+            before: room.files.load(&place)?,
             after: after.map(|text| text.as_bytes().to_vec()),
             known: true,
             mode: None,
             shown: FileChange::new(place.clone(), None, after),
             place,
+        })
+    }
+
+    /// The names of all files and folders below a folder that are not known.
+    fn others(folder: &Path, known: impl Fn(&str) -> bool) -> Vec<String> {
+        let mut found = Vec::new();
+        for entry in ignore::WalkBuilder::new(folder).standard_filters(false).build() {
+            let entry = entry.unwrap();
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if entry.depth() > 0 && !known(&name) {
+                found.push(name);
+            }
         }
+        found
+    }
+
+    /// Takes an edit's step, with something that happens right before the last look.
+    fn take(room: &Room, edit: &Edit, meanwhile: impl FnOnce()) -> Result<(), ToolError> {
+        let step = edit.forth();
+        let done = step.take(&mut Vec::new(), |held| {
+            meanwhile();
+            step.look(&room.files, held)
+        });
+        done.map_err(|fault| fault.told(&room.files, step.place))
     }
 
     #[test]
@@ -265,5 +326,163 @@ mod tests {
             assert_eq!((room.text(name), room.text("b")), ("other".to_owned(), "b1".to_owned()));
             room.write("a", "a1");
         }
+    }
+
+    #[test]
+    fn what_is_written_while_the_new_file_is_prepared_stays() {
+        let room = Room::new();
+        let check = |name: &str, after: Option<&str>, meanwhile: &dyn Fn(&Path), left: Option<&str>| {
+            room.write("changed", "one\n");
+            room.write("gone", "one\n");
+            let edit = edit(&room, name, after);
+            let error = take(&room, &edit, || meanwhile(&room.path(name))).unwrap_err();
+            assert!(error.message.contains("has changed since it was shown"), "{error}");
+            assert_eq!(fs::read_to_string(room.path(name)).ok().as_deref(), left, "{name}");
+            assert_eq!(
+                others(&room.path(""), |name| !name.starts_with(".write-")),
+                Vec::<String>::new()
+            );
+        };
+        let append = |path: &Path| {
+            let mut file = fs::OpenOptions::new().append(true).open(path).unwrap();
+            file.write_all(b"two\n").unwrap();
+        };
+        check("changed", Some("new"), &append, Some("one\ntwo\n"));
+        check("changed", None, &append, Some("one\ntwo\n"));
+        check("gone", Some("new"), &|path| fs::remove_file(path).unwrap(), None);
+        check(
+            "new",
+            Some("new"),
+            &|path| fs::write(path, "other").unwrap(),
+            Some("other"),
+        );
+    }
+
+    #[test]
+    fn a_file_is_written_in_the_folder_that_was_looked_at() {
+        for (name, after, expect) in [
+            ("sub/file", Some("new"), Some("new")),
+            ("sub/file", None, None),
+            ("sub/new", Some("new"), Some("new")),
+        ] {
+            let room = Room::new();
+            let other = tempfile::tempdir().unwrap();
+            room.write("sub/file", "old");
+            fs::write(other.path().join("file"), "old").unwrap();
+            let edit = edit(&room, name, after);
+            take(&room, &edit, || {
+                fs::rename(room.path("sub"), room.path("moved")).unwrap();
+                symlink(other.path(), room.path("sub")).unwrap();
+            })
+            .unwrap();
+            let written = room.path(&name.replace("sub", "moved"));
+            assert_eq!(fs::read_to_string(written).ok().as_deref(), expect);
+            assert_eq!(fs::read_to_string(other.path().join("file")).unwrap(), "old");
+            assert_eq!(others(other.path(), |name| name == "file"), Vec::<String>::new());
+        }
+    }
+
+    #[test]
+    fn a_folder_that_became_a_link_is_not_gone_through() {
+        let room = Room::new();
+        let other = tempfile::tempdir().unwrap();
+        room.write("sub/file", "old");
+        let edits = [
+            edit(&room, "sub/file", Some("new")),
+            edit(&room, "sub/deep/new", Some("new")),
+        ];
+        fs::rename(room.path("sub"), room.path("moved")).unwrap();
+        symlink(other.path(), room.path("sub")).unwrap();
+        for edit in &edits {
+            let error = take(&room, edit, || {}).unwrap_err();
+            assert!(error.message.contains("leads to another file now"), "{error}");
+        }
+        assert_eq!(others(other.path(), |_| false), Vec::<String>::new());
+    }
+
+    #[test]
+    #[cfg(any(target_os = "linux", target_os = "macos"))]
+    fn folders_that_change_places_all_the_time_lead_nowhere_else() {
+        use std::sync::atomic::{AtomicBool, Ordering};
+
+        use rustix::fs::{CWD, RenameFlags, renameat_with};
+
+        const ROUNDS: usize = 2000;
+        let room = Room::new();
+        let other = tempfile::tempdir().unwrap();
+        let outside = other.path().canonicalize().unwrap();
+        fs::write(outside.join("file"), "old").unwrap();
+        room.write("sub/file", "old");
+        symlink(&outside, room.path("link")).unwrap();
+        let (sub, link) = (room.path("sub"), room.path("link"));
+        let stop = AtomicBool::new(false);
+        let mut done = 0;
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    renameat_with(CWD, &sub, CWD, &link, RenameFlags::EXCHANGE).unwrap();
+                }
+            });
+            for round in 0..ROUNDS {
+                let (name, after) = match round % 4 {
+                    0 => ("sub/file".to_owned(), Some(round.to_string())),
+                    1 => (format!("sub/made{round}"), Some("new".to_owned())),
+                    2 => (format!("sub/made-folder{round}/made"), Some("new".to_owned())),
+                    _ => (format!("sub/made{}", round - 2), None),
+                };
+                // A path that leads out when it is planned would be asked about.
+                let edit = try_edit(&room, &name, after.as_deref());
+                let inside = edit.ok().filter(|edit| edit.place.real.starts_with(room.path("")));
+                let some = inside.filter(|edit| edit.before != edit.after);
+                done += usize::from(some.is_some_and(|edit| commit(&room.files, &[edit]).is_ok()));
+            }
+            stop.store(true, Ordering::Relaxed);
+        });
+        assert!(done > 0, "no edit came through");
+        assert_eq!(fs::read_to_string(outside.join("file")).unwrap(), "old");
+        assert_eq!(others(&outside, |name| name == "file"), Vec::<String>::new());
+        let known = |name: &str| ["sub", "link", "file"].contains(&name) || name.starts_with("made");
+        assert_eq!(others(&room.path(""), known), Vec::<String>::new());
+    }
+
+    #[test]
+    fn what_others_wrote_over_a_part_of_a_failed_change_stays() {
+        let room = Room::new();
+        for name in ["a", "b", "gone"] {
+            room.write(name, "old");
+        }
+        let edits = [
+            ("a", Some("new")),
+            ("b", Some("new")),
+            ("gone", None),
+            ("made", Some("new")),
+        ]
+        .map(|(name, after)| edit(&room, name, after));
+        commit(&room.files, &edits).unwrap();
+        for name in ["a", "gone", "made"] {
+            room.write(name, "newer");
+        }
+        let undo = Undo {
+            done: edits.iter().collect(),
+            folders: Vec::new(),
+        };
+        let error = undo.run(&room.files, &ToolError::new("a fault"));
+        assert_eq!(
+            error.message,
+            "a fault; these files were changed by this call and then by someone else, and stay so: made, gone, a"
+        );
+        let now = ["a", "gone", "made", "b"].map(|name| room.text(name));
+        assert_eq!(now, ["newer", "newer", "newer", "old"]);
+    }
+
+    #[test]
+    fn no_folders_are_made_deeper_than_a_path_can_name() {
+        let room = Room::new();
+        let place = room.files.places.resolve(&"x/".repeat(5000)).unwrap();
+        let mut deep = edit(&room, "x", Some("text"));
+        deep.place = place;
+        let error = commit(&room.files, &[deep]).unwrap_err();
+        assert!(error.message.contains("too long"), "{error}");
+        assert!(!room.path("x").exists());
     }
 }

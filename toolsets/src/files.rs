@@ -1,17 +1,20 @@
 //! A session's files: opened safely, read whole or refused with a reason, and remembered once they were read.
 
 use std::collections::HashMap;
-use std::fs::{self, File, Metadata, OpenOptions};
+use std::ffi::OsStr;
+use std::fs::{File, Metadata};
 use std::io::{self, Read};
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 
 use agent_core::plan::Place;
 use agent_core::tool::ToolError;
 use parking_lot::Mutex;
-use rustix::fs::OFlags;
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, fstat, openat, statat};
+use rustix::io::retry_on_intr;
 use sha2::{Digest, Sha256};
 
+use crate::held::{self, Held};
 use crate::nearby;
 use crate::place::Places;
 
@@ -39,47 +42,63 @@ impl Files {
     /// Opens a regular file for reading; never blocks on a pipe and never touches a device.
     pub(crate) fn open(&self, place: &Place) -> Result<(File, Metadata), ToolError> {
         self.check_unmoved(place)?;
-        self.open_real(place)
+        let held = Held::find(&place.real).map_err(|error| self.unreadable(place, &error))?;
+        self.open_held(place, &held)
     }
 
     /// Opens a regular file whose path has just been found by walking from a checked place.
     pub(crate) fn open_real(&self, place: &Place) -> Result<(File, Metadata), ToolError> {
-        let failed = |error: &io::Error| self.unreadable(place, error);
-        let metadata = fs::symlink_metadata(&place.real).map_err(|error| failed(&error))?;
-        self.check_kind(place, &metadata)?;
-        let file = OpenOptions::new()
-            .read(true)
-            .custom_flags(
-                (OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::NOCTTY)
-                    .bits()
-                    .cast_signed(),
-            )
-            .open(&place.real)
-            .map_err(|error| failed(&error))?;
+        self.open_at(place, CWD, place.real.as_os_str())
+    }
+
+    fn open_held(&self, place: &Place, held: &Held) -> Result<(File, Metadata), ToolError> {
+        self.open_at(place, held.folder(), held.name())
+    }
+
+    fn open_at(&self, place: &Place, folder: BorrowedFd<'_>, name: &OsStr) -> Result<(File, Metadata), ToolError> {
+        let failed = |error: io::Error| self.unreadable(place, &error);
+        let facts = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).map_err(|error| failed(error.into()))?;
+        self.check_kind(place, FileType::from_raw_mode(facts.st_mode))?;
+        let flags = OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let file =
+            retry_on_intr(|| openat(folder, name, flags, Mode::empty())).map_err(|error| failed(error.into()))?;
+        let file = File::from(file);
         // Asked again of the open file: another one may stand there by now.
-        let metadata = file.metadata().map_err(|error| failed(&error))?;
-        self.check_kind(place, &metadata)?;
+        let facts = fstat(&file).map_err(|error| failed(error.into()))?;
+        self.check_kind(place, FileType::from_raw_mode(facts.st_mode))?;
+        let metadata = file.metadata().map_err(failed)?;
+        if self.places.forbids_link(&metadata) {
+            return Err(self.places.refusal(&place.path));
+        }
         Ok((file, metadata))
     }
 
     /// Reads a whole file; none if there is no such file.
     pub(crate) fn load(&self, place: &Place) -> Result<Option<Vec<u8>>, ToolError> {
-        match fs::symlink_metadata(&place.real) {
+        self.check_unmoved(place)?;
+        match Held::find(&place.real) {
+            Ok(held) => self.load_held(place, &held),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                self.check_unmoved(place)?;
                 self.check_folder(place)?;
-                return Ok(None);
+                Ok(None)
             }
-            Err(_) | Ok(_) => {}
+            Err(error) => Err(self.unreadable(place, &error)),
         }
-        let (file, metadata) = self.open(place)?;
+    }
+
+    /// The same where the place's folder is held already.
+    pub(crate) fn load_held(&self, place: &Place, held: &Held) -> Result<Option<Vec<u8>>, ToolError> {
+        let failed = |error: io::Error| self.unreadable(place, &error);
+        if !held.exists().map_err(failed)? {
+            self.check_folder(place)?;
+            return Ok(None);
+        }
+        let (file, metadata) = self.open_held(place, held)?;
         if metadata.len() > MAX_WHOLE {
             return Err(self.too_large(place, metadata.len()));
         }
         let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or_default());
-        file.take(MAX_WHOLE + 1)
-            .read_to_end(&mut bytes)
-            .map_err(|error| self.unreadable(place, &error))?;
+        file.take(MAX_WHOLE + 1).read_to_end(&mut bytes).map_err(failed)?;
         if bytes.len() as u64 > MAX_WHOLE {
             return Err(self.too_large(place, bytes.len() as u64));
         }
@@ -91,14 +110,18 @@ impl Files {
         if self.places.locate(&place.path)?.real == place.real {
             return Ok(());
         }
+        Err(self.moved(place))
+    }
+
+    fn moved(&self, place: &Place) -> ToolError {
         let shown = self.places.shown(&place.path);
-        Err(ToolError::new(format!(
+        ToolError::new(format!(
             "{shown} has changed since it was shown: it leads to another file now; nothing was done, call again"
-        )))
+        ))
     }
 
     /// Fails for a place in the session's folder if that is gone: whoever took it away does not want it made anew.
-    fn check_folder(&self, place: &Place) -> Result<(), ToolError> {
+    pub(crate) fn check_folder(&self, place: &Place) -> Result<(), ToolError> {
         let folder = self.places.cwd();
         if !place.path.starts_with(folder) || folder.is_dir() {
             return Ok(());
@@ -124,17 +147,12 @@ impl Files {
         self.seen.lock().get(&place.real) == Some(&fingerprint(bytes))
     }
 
-    fn check_kind(&self, place: &Place, metadata: &Metadata) -> Result<(), ToolError> {
-        if self.places.forbids_link(metadata) {
-            return Err(self.places.refusal(&place.path));
-        }
-        match special_kind(metadata) {
-            None => Ok(()),
-            Some((kind, hint)) => {
-                let shown = self.places.shown(&place.path);
-                Err(ToolError::new(format!("{shown} is {kind}, not a file; {hint}")))
-            }
-        }
+    fn check_kind(&self, place: &Place, kind: FileType) -> Result<(), ToolError> {
+        let Some((kind, hint)) = special_kind(kind) else {
+            return Ok(());
+        };
+        let shown = self.places.shown(&place.path);
+        Err(ToolError::new(format!("{shown} is {kind}, not a file; {hint}")))
     }
 
     fn too_large(&self, place: &Place, size: u64) -> ToolError {
@@ -148,9 +166,18 @@ impl Files {
     pub(crate) fn unreadable(&self, place: &Place, error: &io::Error) -> ToolError {
         let shown = self.places.shown(&place.path);
         if error.kind() != io::ErrorKind::NotFound {
-            return ToolError::new(format!("cannot read {shown}: {error}"));
+            return self.failed(place, "read", error);
         }
         ToolError::new(format!("{shown} does not exist{}", self.hint(place)))
+    }
+
+    /// The sentence for something that could not be done with a file.
+    pub(crate) fn failed(&self, place: &Place, what: &str, error: &io::Error) -> ToolError {
+        if held::is_link(error) {
+            return self.moved(place);
+        }
+        let shown = self.places.shown(&place.path);
+        ToolError::new(format!("cannot {what} {shown}: {error}"))
     }
 
     /// What may have been meant by the path of a file that does not exist.
@@ -173,24 +200,22 @@ pub(crate) fn fingerprint(bytes: &[u8]) -> Fingerprint {
 }
 
 /// What a thing is that is no regular file, and what to do with it instead.
-fn special_kind(metadata: &Metadata) -> Option<(&'static str, &'static str)> {
-    let kind = metadata.file_type();
-    if kind.is_file() {
-        None
-    } else if kind.is_dir() {
-        Some((
+fn special_kind(kind: FileType) -> Option<(&'static str, &'static str)> {
+    match kind {
+        FileType::RegularFile => None,
+        FileType::Directory => Some((
             "a folder",
             "list it with search_files (target \"files\") or name a file in it",
-        ))
-    } else if kind.is_fifo() {
-        Some((
+        )),
+        FileType::Fifo => Some((
             "a named pipe",
             "reading it could wait for ever; use a command if you must",
-        ))
-    } else if kind.is_socket() {
-        Some(("a socket", "use a command if you must"))
-    } else {
-        Some(("a device", "use a command if you must"))
+        )),
+        FileType::Socket => Some(("a socket", "use a command if you must")),
+        FileType::Symlink => Some(("a symbolic link by now", "call again")),
+        FileType::CharacterDevice | FileType::BlockDevice | FileType::Unknown => {
+            Some(("a device", "use a command if you must"))
+        }
     }
 }
 

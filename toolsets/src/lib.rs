@@ -8,6 +8,7 @@ mod command;
 mod edit;
 mod files;
 mod git;
+mod held;
 mod input;
 mod lines;
 mod mention;
