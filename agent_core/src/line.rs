@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use crate::cancel::Cancel;
 use crate::event::{Envelope, Event, SessionChange, Severity};
 use crate::id::{MessageId, SessionId, TurnId};
-use crate::outward::{Answer, CallError, CallId, Outlet, Outward, Parcel, SessionView};
+use crate::outward::{Answer, CallError, CallId, Outlet, Outward, Parcel, SessionView, pieces};
 use crate::replay::Replay;
 use crate::store::{Durability, Kept, OpenMessage, Store, StoreError};
 
@@ -242,8 +242,10 @@ impl Line {
     }
 
     fn send_old(&self, envelope: Envelope) {
-        self.0.outlet.wait_for_replay();
-        self.0.outlet.send(Outward::Replay(envelope));
+        for piece in pieces(envelope) {
+            self.0.outlet.wait_for_replay();
+            self.0.outlet.send(Outward::Replay(piece));
+        }
     }
 
     fn release(&self) {

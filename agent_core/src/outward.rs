@@ -1,6 +1,7 @@
 //! What leaves the core: events and answers, in one order, on one channel.
 
 mod outlet;
+mod pieces;
 mod weight;
 
 use std::path::PathBuf;
@@ -13,13 +14,15 @@ use crate::session::QUEUE;
 use crate::slash::CommandInfo;
 
 pub use outlet::{Outlet, Parcel, ROOM, outlet};
+pub(crate) use pieces::pieces;
 
 /// One thing that leaves the core.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outward {
     /// Something happens now.
     Live(Envelope),
-    /// Something that happened before; part of the answer to a load, and comes before it.
+    /// Something that happened before; part of the answer to a load, and comes before it. A long message comes in
+    /// several, each with its number and id.
     Replay(Envelope),
     /// An option of an open session has another value, whoever set it.
     OptionChanged {

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use agent_core::approval::{Mode, OptionKind, UserAnswer};
 use agent_core::config::{ApprovalConfig, Config};
-use agent_core::content::Content;
+use agent_core::content::{Content, plain_text};
 use agent_core::event::{CallInput, ErrorClass, Event, Failure, SessionChange};
 use agent_core::id::SessionId;
-use agent_core::outward::{Answer, CallError};
+use agent_core::outward::{Answer, CallError, Outward};
 use agent_core::provider::Finish;
 use agent_core::runtime::{Runtime, SetOption};
 use agent_core::script::{Script, ScriptReply, ScriptStep};
@@ -423,6 +423,33 @@ fn a_load_after_clear_shows_the_command_and_what_follows() {
     let cleared = stage.turn("/clear", nothing);
     let after = stage.turn("two", nothing);
     assert_eq!(stage.replay(), cleared.split_once('\n').unwrap().1.to_owned() + &after);
+}
+
+#[test]
+fn a_load_sends_a_very_long_message_in_pieces() {
+    let mut stage = Stage::new(vec![says(&"é".repeat(500_000)), says("y")]);
+    let text = "x".repeat(3_000_000);
+    stage.turn(&text, nothing);
+    let call = stage.runtime.open(stage.session.clone(), None, true);
+    let (mut asked, mut said) = (String::new(), 0);
+    loop {
+        match stage.next() {
+            Outward::Replay(envelope) => {
+                if let Event::UserMessage { content, .. } = &envelope.event {
+                    let piece = plain_text(content);
+                    assert!(piece.len() <= 64 * 1024, "{}", piece.len());
+                    asked.push_str(&piece);
+                }
+                if let Event::AgentText { text, .. } = &envelope.event {
+                    assert!(text.len() <= 64 * 1024, "{}", text.len());
+                    said += text.len();
+                }
+            }
+            Outward::Answer { call: answered, .. } if answered == call => break,
+            Outward::Live(_) | Outward::OptionChanged { .. } | Outward::Answer { .. } => {}
+        }
+    }
+    assert_eq!((asked == text, said), (true, 1_000_000));
 }
 
 #[test]
