@@ -23,6 +23,11 @@ pub(crate) struct Environment {
 }
 
 const OWNER: &str = "TALARIA_OWNER";
+const COMMAND: &str = "TALARIA_COMMAND";
+
+/// What each process of one command has in its environment and no other, as `NAME=value`.
+#[derive(Clone, Debug)]
+pub(super) struct Mark(String);
 
 /// Programs that could page, ask or colour do not.
 const QUIET: [(&str, &str); 6] = [
@@ -69,9 +74,18 @@ impl Environment {
         command.env(OWNER, &self.owner);
     }
 
-    /// What each process of this session has in its environment and no other, as `NAME=value`.
-    pub(super) fn mark(&self) -> String {
-        format!("{OWNER}={}", self.owner)
+    /// The same, and marks all that the command starts as its own.
+    pub(super) fn apply_marked(&self, command: &mut Command) -> Mark {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        self.apply(command);
+        let value = format!("{}{}", owner_of_all(), NEXT.fetch_add(1, Ordering::Relaxed));
+        command.env(COMMAND, &value);
+        Mark(format!("{COMMAND}={value}"))
+    }
+
+    /// What each process of this session has in its environment and no other.
+    pub(super) fn mark(&self) -> Mark {
+        Mark(format!("{OWNER}={}", self.owner))
     }
 
     fn hides(&self, name: &OsStr) -> bool {
@@ -80,6 +94,15 @@ impl Environment {
             || name.starts_with("BASH_FUNC_")
             || MISLEADING.contains(&name.as_ref())
             || self.hidden.0.iter().any(|hidden| *hidden == name)
+    }
+}
+
+impl Mark {
+    /// Whether an environment, as the system shows it, has it.
+    pub(super) fn is_in(&self, environment: &[u8]) -> bool {
+        environment
+            .split(|byte| *byte == 0)
+            .any(|entry| entry == self.0.as_bytes())
     }
 }
 

@@ -14,10 +14,12 @@ use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
 use rustix::process::{WaitId, WaitIdOptions, waitid};
 
+use super::environment::Mark;
 use super::group::Group;
 use super::guard::Guarded;
 use super::orphans;
 use super::output::Output;
+use super::stray;
 
 /// After a command's end its pipes are read for this long, since a descendant may hold them for ever.
 const DRAIN: Duration = Duration::from_millis(250);
@@ -60,6 +62,8 @@ pub(crate) enum End {
 /// A command that was started. Dropping it kills what still runs of it.
 pub(crate) struct Running {
     guarded: Arc<Guarded>,
+    /// By which what has left the group is found; none where that is nobody's concern.
+    mark: Option<Mark>,
     leader: Arc<Mutex<Leader>>,
     output: Arc<Output>,
     stdin: Mutex<Option<ChildStdin>>,
@@ -77,11 +81,11 @@ struct Leader {
 }
 
 impl Running {
-    /// Starts `command`; its stdout and stderr are heard in the order they come.
+    /// Starts `command`, whose processes carry `mark`; its stdout and stderr are heard in the order they come.
     ///
     /// # Errors
     /// What the operating system says about pipes or the start.
-    pub(crate) fn start(mut command: Command, input: Input) -> io::Result<Self> {
+    pub(super) fn start(mut command: Command, mark: Option<Mark>, input: Input) -> io::Result<Self> {
         let (printed, writer) = io::pipe()?;
         command.stdin(match input {
             Input::Empty => Stdio::null(),
@@ -101,6 +105,7 @@ impl Running {
             exited: watch("exit", wait_for(group, Arc::clone(&leader))).inspect_err(|_| group.kill())?,
             silent: watch("output", read_all(printed, Arc::clone(&output))).inspect_err(|_| group.kill())?,
             guarded: Arc::new(guarded),
+            mark,
             leader,
             output,
             stdin: Mutex::new(stdin),
@@ -164,8 +169,11 @@ impl Running {
         self.output.seal();
     }
 
-    /// Ends the command and its group: asks, waits for `grace` at most, then kills. Waits for the exit to be known.
+    /// Ends the command, its group and what has left it: asks, waits for `grace` at most, then kills. Waits for the exit
+    /// to be known.
     pub(crate) fn end(&self, grace: Duration) {
+        let deadline = Instant::now() + grace + LAST_DRAIN;
+        let strays = self.mark.as_ref().map(|mark| stray::end_aside(mark.clone(), grace));
         if let Some(guarded) = self.alive() {
             guarded.group().end(grace);
         }
@@ -173,6 +181,10 @@ impl Running {
             recv(self.exited) -> _ => {}
             // A process that the kernel holds can't be killed now; it is not waited for.
             recv(after(DRAIN)) -> _ => {}
+        }
+        if let Some(strays) = strays {
+            // With many processes to look through they end behind our back, and soon.
+            let _gone_or_late = strays.recv_deadline(deadline);
         }
         self.drain_for(LAST_DRAIN);
     }

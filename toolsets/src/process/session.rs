@@ -14,7 +14,7 @@ use agent_core::cancel::Cancel;
 use agent_core::event::Progress;
 use parking_lot::Mutex;
 
-use super::environment::Environment;
+use super::environment::{Environment, Mark};
 use super::guard::{Guarded, Watched};
 use super::output::Excerpt;
 use super::running::{End, Exit, Input, Running};
@@ -105,7 +105,8 @@ impl Processes {
     /// # Errors
     /// What the operating system says about the start.
     pub(crate) fn start(&self, command: &str, cwd: &Path) -> io::Result<Running> {
-        Running::start(self.shell(command, cwd), Input::Empty)
+        let (shell, mark) = self.shell(command, cwd);
+        Running::start(shell, Some(mark), Input::Empty)
     }
 
     /// Takes over what an ended command left running. Says whether it left something.
@@ -130,7 +131,8 @@ impl Processes {
                 .position(|background| background.running.exit().is_some());
             started.commands.remove(ended.ok_or(io::ErrorKind::QuotaExceeded)?);
         }
-        let running = Running::start(self.shell(command, cwd), Input::Written)?;
+        let (shell, mark) = self.shell(command, cwd);
+        let running = Running::start(shell, Some(mark), Input::Written)?;
         started.count += 1;
         let background = Arc::new(Background {
             id: format!("p{}", started.count),
@@ -148,7 +150,7 @@ impl Processes {
         self.background.lock().commands.clone()
     }
 
-    fn shell(&self, text: &str, cwd: &Path) -> Command {
+    fn shell(&self, text: &str, cwd: &Path) -> (Command, Mark) {
         self.watched.get_or_init(Watched::new);
         let bash = ["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash"]
             .into_iter()
@@ -162,9 +164,9 @@ impl Processes {
             .args(["-c", "--"])
             .arg(OsStr::from_bytes(text.as_bytes()))
             .current_dir(cwd);
-        self.environment.apply(&mut command);
+        let mark = self.environment.apply_marked(&mut command);
         command.env("PATH", self.search_path()).env("PWD", cwd);
-        command
+        (command, mark)
     }
 }
 
@@ -207,7 +209,7 @@ impl Background {
         self.running.write(text, cancel)
     }
 
-    /// Ends it and what it started.
+    /// Ends it and what it started; see [`Running::end`].
     pub(crate) fn end(&self, grace: Duration) {
         self.running.end(grace);
     }

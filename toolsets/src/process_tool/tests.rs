@@ -186,3 +186,28 @@ fn only_looking_only_reads() {
         assert_eq!(process.only_reads(&json!({ "action": action })), expect, "{action}");
     }
 }
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_kill_takes_along_what_left_the_group() {
+    let process = process().with("setsid sh -c 'echo pid $$ said; sleep 600' & wait");
+    let mut seen = String::new();
+    let pid = loop {
+        seen += &process.text(json!({ "action": "wait", "id": "p1", "timeout": 0.1 }));
+        if let Some((_, rest)) = seen.split_once("pid ")
+            && let Some((pid, _)) = rest.split_once(" said")
+        {
+            break pid.to_owned();
+        }
+    };
+    process.text(json!({ "action": "kill", "id": "p1" }));
+    let environment = format!("/proc/{pid}/environ");
+    let is_dead = || std::fs::read(&environment).map_or(true, |read| read.is_empty());
+    for _ in 0..1000 {
+        if is_dead() {
+            return;
+        }
+        std::thread::yield_now();
+    }
+    panic!("{pid} goes on");
+}

@@ -229,6 +229,51 @@ fn a_cancel_ends_the_whole_group() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn a_stopped_command_takes_along_what_left_its_group() {
+    let fled = "setsid sh -c 'trap \"\" TERM; echo $$ > pid; echo begun; sleep 600' & wait";
+    for (command, input) in [
+        (fled, json!({})),
+        (fled, json!({ "timeout": 0.5 })),
+        (
+            "timeout 500 sh -c 'echo $$ > pid; echo begun; sleep 600' | cat",
+            json!({}),
+        ),
+    ] {
+        let bench = bench();
+        let cancel = Cancel::new();
+        let mut input = input;
+        input["command"] = command.into();
+        let begun = |_| {
+            if input.get("timeout").is_none() {
+                cancel.set();
+            }
+        };
+        let error = bench.run_with(input.clone(), &cancel, &begun).unwrap_err();
+        assert!(error.output.unwrap().text.starts_with("begun"), "{command}");
+        let pid = fs::read_to_string(bench.folder.path().join("pid")).unwrap();
+        wait_until("what left the group is dead", || is_dead(&pid));
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_stopped_command_leaves_alone_what_another_left_on_purpose() {
+    let bench = bench();
+    bench.text("setsid sleep 600 & echo $! > left");
+    let left = fs::read_to_string(bench.folder.path().join("left")).unwrap();
+    let cancel = Cancel::new();
+    bench
+        .run_with(json!({ "command": "echo begun; sleep 600" }), &cancel, &|_| {
+            cancel.set()
+        })
+        .unwrap_err();
+    assert!(!is_dead(&left));
+    drop(bench);
+    wait_until("the session's end has ended it", || is_dead(&left));
+}
+
+#[test]
 fn progress_begins_at_once_and_ends_with_the_last_state() {
     let (sender, receiver) = mpsc::channel();
     let report = |report| sender.send(report).unwrap();
