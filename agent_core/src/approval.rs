@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::event::Shown;
 use crate::id::{ApprovalId, ToolCallId};
+use crate::json_path;
 use crate::plan::ExactCommand;
 
 /// How much a session asks.
@@ -157,6 +158,7 @@ pub enum Grant {
         /// The command.
         command: ExactCommand,
         /// The real path of the session's folder.
+        #[serde(with = "json_path")]
         root: PathBuf,
     },
 }

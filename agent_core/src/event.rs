@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::approval::{Approval, DecidedBy, Decision, Mode};
 use crate::content::Content;
 use crate::id::{ApprovalId, MessageId, SessionId, ToolCallId, TurnId};
+use crate::json_path;
 use crate::plan::{Location, Plan};
 use crate::prompt::Facts;
 use crate::provider::{Finish, ModelRef, Native, Usage};
@@ -252,7 +253,7 @@ pub enum SessionChange {
     /// Its model.
     Model(ModelRef),
     /// Its folder.
-    Cwd(PathBuf),
+    Cwd(#[serde(with = "json_path")] PathBuf),
     /// What its model has been told of it.
     Told(Facts),
 }

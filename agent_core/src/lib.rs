@@ -23,6 +23,7 @@ pub mod folder;
 mod history;
 pub mod id;
 mod inline;
+mod json_path;
 mod line;
 mod news;
 pub mod offline;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::change::FileChange;
+use crate::json_path;
 
 /// What a call will do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -42,8 +43,10 @@ pub enum Plan {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
     /// As it was named, made absolute: what people and editors are shown.
+    #[serde(with = "json_path")]
     pub path: PathBuf,
     /// With all symbolic links of its existing part resolved: what policy judges.
+    #[serde(with = "json_path")]
     pub real: PathBuf,
 }
 
@@ -51,6 +54,7 @@ pub struct Place {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Location {
     /// The file, absolute.
+    #[serde(with = "json_path")]
     pub path: PathBuf,
     /// The line, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -101,6 +105,7 @@ pub struct CommandFacts {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExactCommand {
     /// The program's file.
+    #[serde(with = "json_path")]
     pub program: PathBuf,
     /// All its arguments.
     pub args: Vec<String>,

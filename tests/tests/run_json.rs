@@ -3,7 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 
 use agent_core::approval::{Approval, ApprovalOption, DecidedBy, Decision, Grant, Mode, OptionKind};
 use agent_core::change::FileChange;
@@ -33,6 +35,15 @@ fn place() -> Place {
     Place {
         path: "/w/a".into(),
         real: "/w/a".into(),
+    }
+}
+
+/// A place whose path is no text.
+fn nameless() -> Place {
+    let path = PathBuf::from(OsStr::from_bytes(b"/w/\xff"));
+    Place {
+        real: path.clone(),
+        path,
     }
 }
 
@@ -295,7 +306,9 @@ fn every_field_of_every_part_is_named() {
     };
     let change = FileChange::new(place(), Some("old"), Some("new"));
     let plans = [
-        Plan::Read { places: vec![place()] },
+        Plan::Read {
+            places: vec![place(), nameless()],
+        },
         Plan::Change { changes: vec![change] },
         Plan::Command(command),
         input,
