@@ -10,16 +10,28 @@ use serde_json::Value;
 use crate::fold::Sink;
 
 /// What stands in the key's place.
-pub(crate) const MASK: &str = "***";
+const MASK: &str = "***";
+
+/// So many characters of a key's beginning a text may well end with by accident. They are not held back when the other
+/// voice begins to speak, so that what is shown stays in its order.
+const ACCIDENT: usize = 8;
 
 /// A stream without the key. A piece goes on at once, but for an end that may be the beginning of the key.
 pub(crate) struct Mask<'a> {
     key: Option<&'a str>,
-    /// The end of what has come that the next piece may make a key of.
-    held: String,
-    thinks: bool,
+    thought: Held,
+    text: Held,
     /// Whoever listened has had enough.
     is_closed: bool,
+}
+
+/// The end of what a voice has said, that its next piece may make a key of: a beginning of the key, or nothing.
+#[derive(Default)]
+struct Held {
+    /// How many bytes of it have been passed on already.
+    shown: usize,
+    /// The others.
+    text: String,
 }
 
 impl<'a> Mask<'a> {
@@ -27,8 +39,8 @@ impl<'a> Mask<'a> {
     pub(crate) fn new(key: Option<&'a str>) -> Self {
         Self {
             key,
-            held: String::new(),
-            thinks: false,
+            thought: Held::default(),
+            text: Held::default(),
             is_closed: false,
         }
     }
@@ -36,24 +48,27 @@ impl<'a> Mask<'a> {
     /// Passes a piece on.
     pub(crate) fn push(&mut self, delta: Delta, sink: &mut Sink<'_>) -> ControlFlow<()> {
         let Some(key) = self.key else { return sink(delta) };
-        let (thinks, piece) = match delta {
-            Delta::Thought(piece) => (true, piece),
-            Delta::Text(piece) => (false, piece),
-        };
-        if thinks != self.thinks {
-            self.end(sink)?;
-            self.thinks = thinks;
+        match delta {
+            Delta::Thought(piece) => {
+                let before = self.text.leave();
+                let ready = self.thought.take(&piece, key);
+                self.send(Delta::Text(before), sink)?;
+                self.send(Delta::Thought(ready), sink)
+            }
+            Delta::Text(piece) => {
+                let before = self.thought.leave();
+                let ready = self.text.take(&piece, key);
+                self.send(Delta::Thought(before), sink)?;
+                self.send(Delta::Text(ready), sink)
+            }
         }
-        self.held.push_str(&piece);
-        let mut ready = self.held.replace(key, MASK);
-        self.held = ready.split_off(ready.len() - begun(&ready, key));
-        self.send(ready, sink)
     }
 
     /// Passes on what was held back: nothing more will come.
     pub(crate) fn end(&mut self, sink: &mut Sink<'_>) -> ControlFlow<()> {
-        let rest = std::mem::take(&mut self.held);
-        self.send(rest, sink)
+        let (thought, text) = (std::mem::take(&mut self.thought), std::mem::take(&mut self.text));
+        self.send(Delta::Thought(thought.text), sink)?;
+        self.send(Delta::Text(text.text), sink)
     }
 
     /// The end of a reply without the key: calls and what goes back unchanged have come as a whole.
@@ -68,25 +83,72 @@ impl<'a> Mask<'a> {
             }
         }
         if let Some(native) = &mut reply.native {
-            clean(&mut native.item, key);
             // It is JSON, in which a key with a quotation mark is written in another way.
-            clean(&mut native.item, Value::from(key).to_string().trim_matches('"'));
+            let in_json = Value::from(key).to_string();
+            let in_json = &in_json[1..in_json.len() - 1];
+            native.item = without(&native.item, &[key, in_json]);
         }
         reply
     }
 
-    fn send(&mut self, text: String, sink: &mut Sink<'_>) -> ControlFlow<()> {
+    fn send(&mut self, delta: Delta, sink: &mut Sink<'_>) -> ControlFlow<()> {
         if self.is_closed {
             return ControlFlow::Break(());
         }
-        let flow = match (text.is_empty(), self.thinks) {
-            (true, _) => ControlFlow::Continue(()),
-            (false, true) => sink(Delta::Thought(text)),
-            (false, false) => sink(Delta::Text(text)),
-        };
+        let (Delta::Thought(text) | Delta::Text(text)) = &delta;
+        if text.is_empty() {
+            return ControlFlow::Continue(());
+        }
+        let flow = sink(delta);
         self.is_closed = flow.is_break();
         flow
     }
+}
+
+impl Held {
+    /// What can be passed on now that `piece` has come. What was put in a key's place is never looked at again.
+    fn take(&mut self, piece: &str, key: &str) -> String {
+        let all = [&key[..self.shown], &self.text, piece].concat();
+        let (mut ready, mut from) = (String::new(), self.shown);
+        let mut keys_end = 0;
+        for (at, _) in all.match_indices(key) {
+            ready.push_str(all.get(from..at).unwrap_or_default());
+            ready.push_str(MASK);
+            keys_end = at + key.len();
+            from = keys_end;
+        }
+        let end = all.len() - begun(&all[keys_end..], key);
+        ready.push_str(all.get(from..end).unwrap_or_default());
+        self.shown = self.shown.saturating_sub(end);
+        all[end + self.shown..].clone_into(&mut self.text);
+        ready
+    }
+
+    /// What can be passed on now that the other voice speaks.
+    fn leave(&mut self) -> String {
+        if self.shown + self.text.len() >= ACCIDENT {
+            return String::new();
+        }
+        self.shown += self.text.len();
+        std::mem::take(&mut self.text)
+    }
+}
+
+/// The text with the mask in place of each of the secrets, all in one pass.
+pub(crate) fn without(text: &str, secrets: &[&str]) -> String {
+    let (mut clean, mut rest) = (String::with_capacity(text.len()), text);
+    let next = |rest: &str| {
+        let found = secrets.iter().filter(|secret| !secret.is_empty());
+        let found = found.filter_map(|secret| Some((rest.find(secret)?, secret.len())));
+        found.min_by_key(|(at, length)| (*at, usize::MAX - length))
+    };
+    while let Some((at, length)) = next(rest) {
+        clean.push_str(&rest[..at]);
+        clean.push_str(MASK);
+        rest = &rest[at + length..];
+    }
+    clean.push_str(rest);
+    clean
 }
 
 fn clean(text: &mut String, key: &str) {
@@ -126,7 +188,11 @@ mod tests {
     use super::*;
 
     fn check(pieces: &[&str], expect: &[&str]) {
-        let mut mask = Mask::new(Some("sk-sk-key"));
+        check_with("sk-sk-key", pieces, expect);
+    }
+
+    fn check_with(key: &str, pieces: &[&str], expect: &[&str]) {
+        let mut mask = Mask::new(Some(key));
         let mut said = Vec::new();
         let mut sink = |delta| {
             match delta {
@@ -153,6 +219,31 @@ mod tests {
         check(&["s", "k", "-", "s", "k", "-", "k", "e", "y"], &["***"]);
         check(&["sk-sk-", "sk-key"], &["sk-***"]);
         check(&["(sk-sk-key"], &["(***)"]);
+    }
+
+    #[test]
+    fn a_key_that_is_cut_by_the_other_voice_is_masked() {
+        check(&["a sk-sk-ke", "(t", "y b"], &["a ", "(t)", "*** b"]);
+        check(&["(sk-sk-ke", "t", "(y"], &["t", "(***)"]);
+        check(&["sk-sk-ke", "(t"], &["(t)", "sk-sk-ke"]);
+        // A beginning that may stand there by accident has been shown in its place by then; the rest is not.
+        check(&["a sk", "(t", "-sk-key b"], &["a ", "sk", "(t)", "*** b"]);
+        check(&["a sk", "(t", "y b"], &["a ", "sk", "(t)", "y b"]);
+        check(&["sk-sk-", "(t", "sk-key"], &["sk-sk-", "(t)", "***"]);
+        check(
+            &["s", "(t", "k", "(t", "-sk-ke", "(t", "y"],
+            &["s", "(t)", "k", "(t)", "(t)", "***"],
+        );
+    }
+
+    #[test]
+    fn a_mask_is_never_taken_for_the_key() {
+        let key = "***x";
+        check_with(key, &["***x", "x"], &["***", "x"]);
+        check_with(key, &["***x***", "x"], &["***", "***"]);
+        assert_eq!(without("***xx", &[key]), "***x");
+        assert_eq!(without("a\"b a\\\"b", &["a\"b", "a\\\"b"]), "*** ***");
+        assert_eq!(without("abc ab", &["ab", "abc"]), "*** ***");
     }
 
     #[test]

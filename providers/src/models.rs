@@ -10,6 +10,7 @@ use tokio::runtime::Handle;
 use tokio::time::timeout;
 
 use crate::client::Connection;
+use crate::mask::without;
 use crate::service::Service;
 use crate::trouble::Trouble;
 use crate::waiting::wait;
@@ -35,7 +36,11 @@ pub fn list_models(service: &Service, handle: &Handle) -> Result<Vec<String>, Pr
         let listing = timeout(PATIENCE, list(&connection));
         Ok(listing.await.map_err(|_| Trouble::Stalled(PATIENCE))??)
     };
-    wait(handle, &Cancel::new(), asking).map_err(|stop| stop.into_error(service))
+    let names = wait(handle, &Cancel::new(), asking).map_err(|stop| stop.into_error(service))?;
+    Ok(match service.secret_key() {
+        Some(key) => names.iter().map(|name| without(name, &[key])).collect(),
+        None => names,
+    })
 }
 
 async fn list(connection: &Connection) -> Result<Vec<String>, Trouble> {

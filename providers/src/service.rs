@@ -9,7 +9,7 @@ use reqwest::Url;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
 
-use crate::mask::MASK;
+use crate::mask::without;
 
 /// Where a service is and what opens it. Its `Debug` shows neither the key nor a header's value.
 #[derive(Clone)]
@@ -111,11 +111,9 @@ impl Service {
         // What is as short as `a` is no secret, and masking it would make holes in every sentence.
         const LEAST: usize = 8;
         let headers = self.headers.values().map(String::as_str);
-        self.bare_key()
-            .into_iter()
-            .chain(headers)
-            .filter(|secret| secret.len() >= LEAST)
-            .fold(text.to_owned(), |text, secret| text.replace(secret, MASK))
+        let secrets = self.bare_key().into_iter().chain(headers);
+        let secrets: Vec<&str> = secrets.filter(|secret| secret.len() >= LEAST).collect();
+        without(text, &secrets)
     }
 }
 

@@ -62,15 +62,27 @@ fn a_key_that_a_reply_echoes_is_masked_in_all_of_it() {
         chunk(json!({"reasoning_content": format!("thinks {start}")}), Value::Null),
         chunk(json!({"reasoning_content": end}), Value::Null),
         chunk(json!({"content": format!("says {KEY} and {start}")}), Value::Null),
+        chunk(json!({"content": format!("{end}, {start}")}), Value::Null),
+        chunk(json!({"reasoning_content": " and says"}), Value::Null),
         chunk(json!({"content": format!("{end}, and sk-")}), Value::Null),
         chunk(json!({"tool_calls": [call]}), json!("tool_calls")),
     ];
     let outcome = ask_once(Answer::sse(events.concat()));
-    assert_eq!(outcome.thought, "thinks ***");
-    assert_eq!(outcome.text, "says *** and ***, and sk-");
+    assert_eq!(outcome.thought, "thinks *** and says");
+    assert_eq!(outcome.text, "says *** and ***, ***, and sk-");
     let reply = outcome.end.unwrap();
     assert_eq!(reply.calls[0].input, CallInput::Json(json!({"path": "***"})));
     assert!(!format!("{reply:?}").contains(KEY), "{reply:?}");
+}
+
+#[test]
+fn a_key_that_stands_among_the_models_is_masked() {
+    let list = json!({"data": [{"id": format!("m-{KEY}")}, {"id": "m"}]}).to_string();
+    let mock = Mock::serve(vec![Answer::answer(
+        "HTTP/1.1 200 OK\ncontent-type: application/json",
+        list,
+    )]);
+    assert_eq!(list_models(&service(&mock), &handle()).unwrap(), ["m-***", "m"]);
 }
 
 #[test]
