@@ -70,18 +70,22 @@ pub(crate) fn read(line: Line) -> Result<Option<Incoming>, Refused> {
 }
 
 /// Whether a line has more values than any message needs. Each takes many times its bytes once it is parsed, so they are
-/// counted before: by what begins one or parts two, outside of texts.
+/// counted before: by what comes first in a list or an object and what parts two, outside of texts.
 fn has_too_many_values(text: &str) -> bool {
     if text.len() <= MOST_VALUES {
         return false;
     }
-    let (mut values, mut in_text, mut escaped) = (0, false, false);
+    let (mut values, mut in_text, mut escaped, mut opened) = (0, false, false, false);
     for byte in text.bytes() {
+        let begins = opened && !matches!(byte, b']' | b'}' | b' ' | b'\t' | b'\r');
+        values += usize::from(begins);
+        opened &= matches!(byte, b' ' | b'\t' | b'\r');
         match byte {
             _ if escaped => escaped = false,
             b'\\' => escaped = in_text,
             b'"' => in_text = !in_text,
-            b',' | b'[' | b'{' if !in_text => values += 1,
+            b',' if !in_text => values += 1,
+            b'[' | b'{' if !in_text => opened = true,
             _ => {}
         }
     }
@@ -237,10 +241,20 @@ mod tests {
         for value in ["0", "[]", "{}", r#""a""#, r#"{"a":[]}"#] {
             refuses(text(&list(value)), -32600, RequestId::Null);
         }
+        for list in [
+            format!("[{}0]", "0,".repeat(MOST_VALUES - 4)),
+            format!("[{}{{ }}]", "{ },".repeat(MOST_VALUES - 4)),
+            format!("[{}[]]", r#"{"a":[]},"#.repeat(MOST_VALUES / 2 - 2)),
+        ] {
+            refuses(text(&call(&list)), -32600, RequestId::Null);
+        }
         // No JSON at all, but nobody has to parse it to its end to see that.
         refuses(text(&"[".repeat(1_000_000)), -32600, RequestId::Null);
         for params in [
-            format!("[{}0]", "0,".repeat(MOST_VALUES / 2)),
+            // The message has four values beside what is in the list.
+            format!("[{}0]", "0,".repeat(MOST_VALUES - 5)),
+            format!("[{}{{ }}]", "{ },".repeat(MOST_VALUES - 5)),
+            format!("[{}[]]", r#"{"a":[]},"#.repeat(MOST_VALUES / 2 - 3)),
             format!("\"{}\"", r#"a,[{\\\","#.repeat(MOST_VALUES)),
         ] {
             assert!(read(text(&call(&params))).is_ok(), "{}", &params[..20]);
