@@ -30,6 +30,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use agent_core::runtime::Preferences;
+use anyhow::Context;
 use clap::Parser;
 
 use args::{Args, Command, PreferArgs};
@@ -39,7 +40,11 @@ use paths::{NoHome, Paths};
 fn main() -> ExitCode {
     close();
     panics::install();
-    let args = Args::parse();
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) if error.use_stderr() => error.exit(),
+        Err(asked) => return show(&asked).map_or_else(|fail| tell(&fail), |()| Exit::Done).into(),
+    };
     let chosen = match paths::chosen_home() {
         Ok(chosen) => chosen,
         Err(relative) => return tell(&Fail::usage(relative)).into(),
@@ -49,6 +54,12 @@ fn main() -> ExitCode {
     let exit = run(args, paths.as_ref().map_err(|no_home| *no_home)).unwrap_or_else(|fail| tell(&fail));
     drop(logging);
     exit.into()
+}
+
+/// Shows the help or the version that was asked for.
+fn show(asked: &clap::Error) -> Result<(), Fail> {
+    let shown = asked.print().and_then(|()| std::io::stdout().flush());
+    Ok(shown.context("can't write to stdout")?)
 }
 
 fn run(args: Args, paths: Result<&Paths, NoHome>) -> Result<Exit, Fail> {

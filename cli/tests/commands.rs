@@ -527,3 +527,51 @@ fn wait_for(lines: &Receiver<String>, wanted: &str) -> String {
         }
     }
 }
+
+#[test]
+#[cfg(target_os = "linux")]
+fn what_can_not_be_written_is_told_and_no_success() {
+    let home = Home::new();
+    let greeting = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}"#;
+    for (args, input) in [
+        (&["--help"][..], ""),
+        (&["run", "--help"], ""),
+        (&["--version"], ""),
+        (&["acp"], greeting),
+    ] {
+        let mut command = home.command(env!("CARGO_BIN_EXE_agent"));
+        let full = fs::File::options().write(true).open("/dev/full").unwrap();
+        let mut child = command.args(args).stdout(full).spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        writeln!(stdin, "{input}").unwrap();
+        drop(stdin);
+        let output = end(child);
+        assert_eq!(output.status.code(), Some(1), "{args:?}");
+        assert!(
+            stderr(&output).contains("error: can't write"),
+            "{args:?}: {}",
+            stderr(&output)
+        );
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_folder_whose_name_is_no_text_is_worked_in() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    let home = Home::new();
+    let folder = home.work().join(OsStr::from_bytes(b"d\xff\xfe"));
+    fs::create_dir(&folder).unwrap();
+    let run = |args: &[&str]| {
+        let mut command = home.command(env!("CARGO_BIN_EXE_agent"));
+        end(command.args(args).current_dir(&folder).spawn().unwrap())
+    };
+    let output = run(&["run", "list", "--json"]);
+    assert_eq!((output.status.code(), stderr(&output)), (Some(0), String::new()));
+    let last: Value = serde_json::from_str(stdout(&output).lines().last().unwrap()).unwrap();
+    assert_eq!(last["event"]["event"], "turn_finished");
+    let again = run(&["run", "list", "--continue"]);
+    assert_eq!(again.status.code(), Some(0), "{}", stderr(&again));
+    assert!(!stderr(&again).contains("lost"), "{}", stderr(&again));
+}

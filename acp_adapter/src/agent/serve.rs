@@ -71,7 +71,8 @@ pub fn serve(
     event_loop.block_on(async {
         let end = pump.run(lines, &stopped).await;
         pump.wind_down(runtime).await;
-        end
+        // The output may have broken after the input had ended.
+        end.and_then(|()| pump.broken.take().map_or(Ok(()), why_broken))
     })
 }
 
