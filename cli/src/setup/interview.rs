@@ -1,14 +1,13 @@
 //! Finds out what is to be saved: from the flags, else from the configuration and the keys there are, else from the
 //! person. Saves nothing.
 
-use std::io::BufRead;
-
 use agent_core::config::{Api, Config, ProviderConfig};
 use agent_core::event::ErrorClass;
 use secrecy::SecretString;
 
 use super::access::{Access, Unsaved};
-use super::answer::{bare, checked_key, checked_name, near_name, own_variable, variable_fault};
+use super::answer::{bare, checked_name, near_name, own_variable, variable_fault};
+use super::piped;
 use super::questions::Questions;
 use super::{Answers, NewKey, tell};
 use crate::args::SetupArgs;
@@ -189,9 +188,7 @@ impl Interview<'_> {
             KeyRule::Required(variable) => (variable, true),
         };
         if self.args.key_stdin {
-            let mut line = String::new();
-            std::io::stdin().lock().read_line(&mut line)?;
-            return Ok(Some(new_key(variable, checked_key(&line).map_err(Fail::usage)?)));
+            return Ok(Some(new_key(variable, piped::key()?)));
         }
         if let Some(key) = self.user.credentials().key(variable) {
             let keeps = match self.left(provider, remote) {

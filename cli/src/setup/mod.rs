@@ -4,6 +4,7 @@
 mod access;
 mod answer;
 mod interview;
+mod piped;
 mod questions;
 mod save;
 mod typed;
