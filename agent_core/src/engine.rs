@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
+use crate::backlog::Backlog;
 use crate::end::End;
 use crate::event::{Event, Severity};
 use crate::id::SessionId;
@@ -42,6 +43,8 @@ pub(crate) struct Engine {
     sessions: Mutex<HashMap<SessionId, Arc<Session>>>,
     turns: Pool,
     calls: Pool,
+    /// The prompts that wait for their session or for a thread.
+    pub(crate) backlog: Backlog,
     next_call: AtomicU64,
     working: Working,
     /// What was asked for about a session and waits for what was asked before; an entry for each session that
@@ -77,6 +80,7 @@ impl Engine {
             sessions: Mutex::default(),
             turns: Pool::new("turn", TURNS),
             calls: Pool::new("call", CALLS),
+            backlog: Backlog::default(),
             next_call: AtomicU64::new(1),
             working: Working::default(),
             strands: Mutex::default(),
@@ -197,6 +201,11 @@ impl Engine {
         session.gone();
     }
 
+    /// Whether a turn could begin now.
+    pub(crate) fn has_free_turn(&self) -> bool {
+        self.turns.has_free_thread()
+    }
+
     /// Runs a prompt as its session's turn, and after it those that are queued by then.
     pub(crate) fn start(self: &Arc<Self>, session: Arc<Session>, prompt: Prompt) {
         *self.working.count.lock() += 1;
@@ -273,8 +282,9 @@ impl Engine {
     }
 
     /// Runs a prompt. A panic in it ends its turn and nothing else; one behind its end, nothing at all.
-    fn run_one(&self, session: &Session, prompt: Prompt) {
+    fn run_one(&self, session: &Session, mut prompt: Prompt) {
         let turn = prompt.turn;
+        prompt.share = None;
         let run = catch_unwind(AssertUnwindSafe(|| turn::run(self, session, prompt)));
         let end = run.unwrap_or_else(|_| End::by_fault());
         if catch_unwind(AssertUnwindSafe(|| end.emit(session, turn))).is_err() {

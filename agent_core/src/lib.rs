@@ -7,6 +7,7 @@
 //! (the model's view), [`provider`], [`tool`], [`workspace`] and [`setup`] (the ports), [`store`].
 
 pub mod approval;
+mod backlog;
 pub mod boundary;
 mod calls;
 pub mod cancel;

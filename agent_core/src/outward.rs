@@ -7,6 +7,7 @@ mod weight;
 use std::path::PathBuf;
 
 use crate::approval::Mode;
+use crate::backlog::BACKLOG;
 use crate::event::{ContextUse, Envelope, SessionChange};
 use crate::id::SessionId;
 use crate::provider::ModelRef;
@@ -132,8 +133,12 @@ pub enum CallError {
         /// What is wrong with it, and what could be chosen.
         message: String,
     },
-    /// The session's queue has no room for a prompt.
-    #[error("{} MiB of prompts wait in this session already; send this one when some have ended", QUEUE >> 20)]
+    /// The session's queue, or those of all together, have no room for a prompt.
+    #[error(
+        "{} MiB of prompts wait in this session already, or {} MiB in all; send this one when some have ended",
+        QUEUE >> 20,
+        BACKLOG >> 20
+    )]
     QueueFull,
     /// The cursor is not one of ours.
     #[error("this cursor does not belong to this list; begin again without one")]

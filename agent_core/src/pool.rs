@@ -67,6 +67,12 @@ impl Pool {
         Start::AtOnce
     }
 
+    /// Whether a job could begin at once.
+    pub(crate) fn has_free_thread(&self) -> bool {
+        let state = self.0.state.lock();
+        state.jobs.len() < state.idle || state.threads < self.0.bound
+    }
+
     fn start_thread(&self) {
         let inner = self.0.clone();
         let spawned = thread::Builder::new()

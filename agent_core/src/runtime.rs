@@ -155,7 +155,7 @@ impl Runtime {
             return Err(unknown());
         }
         let session = self.0.session(session).ok_or_else(unknown)?;
-        let (turn, begin) = session.enqueue(content)?;
+        let (turn, begin) = session.enqueue(content, &self.0.backlog, self.0.has_free_turn())?;
         match begin {
             Begin::Now(prompt) => self.0.start(session, prompt),
             Begin::Beside(prompt) => self.0.start_beside(session, prompt),

@@ -7,6 +7,7 @@ use crossbeam_channel::Sender;
 use parking_lot::Mutex;
 
 use crate::approval::UserAnswer;
+use crate::backlog::{Backlog, Share};
 use crate::cancel::Cancel;
 use crate::clock::unix_ms;
 use crate::content::Content;
@@ -90,6 +91,8 @@ pub(crate) struct Prompt {
     pub(crate) turn: TurnId,
     pub(crate) content: Vec<Content>,
     pub(crate) cancel: Cancel,
+    /// Of the backlog; none once it has begun.
+    pub(crate) share: Option<Share>,
 }
 
 /// When a prompt begins.
@@ -164,8 +167,14 @@ impl Session {
         }
     }
 
-    /// Takes a prompt in.
-    pub(crate) fn enqueue(&self, content: Vec<Content>) -> Result<(TurnId, Begin), CallError> {
+    /// Takes a prompt in, if the backlog has room for it or it begins at once: if it could and there `is_thread`.
+    pub(crate) fn enqueue(
+        &self,
+        content: Vec<Content>,
+        backlog: &Backlog,
+        is_thread: bool,
+    ) -> Result<(TurnId, Begin), CallError> {
+        let size = content.iter().map(Content::size).sum();
         let mut state = self.state.lock();
         if !matches!(state.closing, Closing::No) {
             return Err(CallError::UnknownSession(self.id.clone()));
@@ -173,18 +182,21 @@ impl Session {
         let acts_at_once = state.standing.system.is_some() && slash::acts_at_once(&content);
         match state.work {
             Work::Idle => {
-                let prompt = state.prompt(content);
+                let held = is_thread.then(|| backlog.hold(size));
+                let share = held.or_else(|| backlog.take(size)).ok_or(CallError::QueueFull)?;
+                let prompt = state.prompt(content, share);
                 state.work = Work::Runs(prompt.running());
                 Ok((prompt.turn, Begin::Now(prompt)))
             }
             Work::Runs(_) if acts_at_once => {
-                let prompt = state.prompt(content);
+                let prompt = state.prompt(content, backlog.hold(size));
                 state.beside.push(prompt.running());
                 Ok((prompt.turn, Begin::Beside(prompt)))
             }
-            Work::Runs(_) | Work::LiesDown if !state.has_room(&content) => Err(CallError::QueueFull),
+            Work::Runs(_) | Work::LiesDown if !state.has_room(size) => Err(CallError::QueueFull),
             Work::Runs(_) | Work::LiesDown => {
-                let prompt = state.prompt(content);
+                let share = backlog.take(size).ok_or(CallError::QueueFull)?;
+                let prompt = state.prompt(content, share);
                 let turn = prompt.turn;
                 state.queue.push_back(prompt);
                 Ok((turn, Begin::Later))
@@ -338,7 +350,7 @@ impl Session {
 
 impl State {
     /// A prompt with the next number.
-    fn prompt(&mut self, content: Vec<Content>) -> Prompt {
+    fn prompt(&mut self, content: Vec<Content>, share: Share) -> Prompt {
         if self.awake.is_none() && self.last_turn > 0 {
             // Another process may have gone on meanwhile, and its turns have the next numbers. The clock's is higher.
             self.last_turn = self.last_turn.max(unix_ms().unsigned_abs());
@@ -348,14 +360,15 @@ impl State {
             turn: TurnId(self.last_turn),
             content,
             cancel: Cancel::new(),
+            share: Some(share),
         }
     }
 
     /// Whether the queue takes a prompt; an empty one takes any.
-    fn has_room(&self, content: &[Content]) -> bool {
+    fn has_room(&self, size: usize) -> bool {
         let queued = self.queue.iter().flat_map(|prompt| &prompt.content);
-        let size: usize = queued.chain(content).map(Content::size).sum();
-        self.queue.is_empty() || size <= QUEUE
+        let queued: usize = queued.map(Content::size).sum();
+        self.queue.is_empty() || queued + size <= QUEUE
     }
 
     fn turn(&self) -> Option<&Running> {
