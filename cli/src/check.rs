@@ -57,7 +57,7 @@ fn configuration(setup: &UserSetup, paths: Result<&Paths, NoHome>) -> Checked {
 fn credentials(setup: &UserSetup, config: &Config, model: &ModelRef) -> Checked {
     let credentials = setup.credentials();
     let rule = match service::resolve(&model.provider, config).map_err(|error| error.to_string())? {
-        Backend::OpenAiChat(remote) => remote.key,
+        Backend::Remote(remote) => remote.key,
         Backend::Offline | Backend::Script(_) => KeyRule::None,
     };
     let found = match rule {
@@ -82,7 +82,7 @@ fn answers(setup: &UserSetup, config: &Config, model: &ModelRef) -> Checked {
     match backend {
         Backend::Offline => Ok(format!("{model} is built in, and no language model")),
         Backend::Script(path) => Ok(format!("{model} plays {}", path.display())),
-        Backend::OpenAiChat(_) => match probe(provider.as_ref(), probe::PATIENCE) {
+        Backend::Remote(_) => match probe(provider.as_ref(), probe::PATIENCE) {
             Ok(answered) => Ok(format!("{model}: {answered}")),
             Err(failure) => Err(format!("{model}: {}", failure.message)),
         },

@@ -79,7 +79,7 @@ fn report(setup: &UserSetup, config: &Config, name: &str) -> Report {
             of(Ok(format!("plays {}", path.display())), configured(config, name))
         }
         Ok(Backend::Script(path)) => of(Err(format!("there is no script {}", path.display())), Vec::new()),
-        Ok(Backend::OpenAiChat(remote)) => match ask(setup, name, remote) {
+        Ok(Backend::Remote(remote)) => match ask(setup, name, remote) {
             Err(why) => of(Err(why), configured(config, name)),
             Ok((state, found)) => {
                 let said = configured(config, name);
@@ -100,7 +100,8 @@ fn configured(config: &Config, name: &str) -> Vec<String> {
 fn ask(setup: &UserSetup, name: &str, remote: Remote) -> Result<(String, Vec<String>), String> {
     let service = setup.service(name, remote).map_err(|error| error.to_string())?;
     let handle = setup.http().handle()?;
-    let found = wiring::list_models(&service, &handle).map_err(|error| error.to_string())?;
+    let listed = wiring::list_models(&service, &handle).map_err(|error| error.to_string())?;
+    let found: Vec<String> = listed.into_iter().map(|model| model.id).collect();
     Ok((format!("{} answers, {} models", service.base_url, found.len()), found))
 }
 

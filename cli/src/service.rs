@@ -9,12 +9,13 @@ use url::{Host, Url};
 
 use crate::known::{KNOWN, Known, known};
 use crate::nearest::nearest;
+use crate::wiring::Dialect;
 
 /// What answers for a provider.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Backend {
-    /// A service that speaks OpenAI Chat Completions.
-    OpenAiChat(Remote),
+    /// A service behind a URL.
+    Remote(Remote),
     /// The built-in model.
     Offline,
     /// A file of replies.
@@ -24,6 +25,8 @@ pub(crate) enum Backend {
 /// A service behind a URL.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Remote {
+    /// How it speaks.
+    pub(crate) dialect: Dialect,
     /// Where it is.
     pub(crate) base_url: String,
     /// It runs on this machine.
@@ -106,7 +109,7 @@ pub(crate) fn resolve(name: &str, config: &Config) -> Result<Backend, ServiceErr
         }
     };
     match api {
-        Api::OpenaiChat => remote(name, entry, well_known).map(Backend::OpenAiChat),
+        Api::OpenaiChat => remote(name, entry, well_known, Dialect::OpenaiChat).map(Backend::Remote),
         Api::Offline => Ok(Backend::Offline),
         Api::Script => script(name, entry).map(Backend::Script),
     }
@@ -121,7 +124,12 @@ fn unknown(name: &str, config: &Config) -> ServiceError {
     }
 }
 
-fn remote(name: &str, entry: &ProviderConfig, well_known: Option<&'static Known>) -> Result<Remote, ServiceError> {
+fn remote(
+    name: &str,
+    entry: &ProviderConfig,
+    well_known: Option<&'static Known>,
+    dialect: Dialect,
+) -> Result<Remote, ServiceError> {
     let base_url = match (&entry.base_url, well_known) {
         (Some(url), _) => url.trim_end_matches('/').to_owned(),
         (None, Some(known)) => known.base_url.to_owned(),
@@ -140,6 +148,7 @@ fn remote(name: &str, entry: &ProviderConfig, well_known: Option<&'static Known>
         check_header(name, header, value)?;
     }
     Ok(Remote {
+        dialect,
         base_url,
         is_here,
         key: match variable {
@@ -217,7 +226,7 @@ mod tests {
 
     fn key(backend: &Backend) -> &KeyRule {
         match backend {
-            Backend::OpenAiChat(remote) => &remote.key,
+            Backend::Remote(remote) => &remote.key,
             Backend::Offline | Backend::Script(_) => &KeyRule::None,
         }
     }

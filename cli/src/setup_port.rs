@@ -56,6 +56,7 @@ impl UserSetup {
         Ok(Service {
             key: key(&credentials, name, &remote.key)?,
             key_env: remote.key.variable().map(str::to_owned),
+            dialect: remote.dialect,
             headers: remote.headers,
             ..Service::new(name, remote.base_url)
         })
@@ -95,11 +96,11 @@ impl Setup for UserSetup {
                 model.provider
             ))),
             Backend::Script(path) => wiring::script(&path, model.clone()).map_err(SetupError::Config),
-            Backend::OpenAiChat(remote) => {
+            Backend::Remote(remote) => {
                 let info = info(config, model, &remote);
                 let service = self.service(&model.provider, remote)?;
                 let handle = self.http.handle().map_err(SetupError::Config)?;
-                wiring::openai_chat(service, info, handle).map_err(SetupError::Config)
+                wiring::remote(service, info, handle).map_err(SetupError::Config)
             }
         }
     }
@@ -134,7 +135,7 @@ fn is_usable(credentials: &Credentials, config: &Config, model: &ModelRef) -> bo
     match service::resolve(&model.provider, config) {
         Ok(Backend::Offline) => model.model == "offline",
         Ok(Backend::Script(path)) => path.is_file(),
-        Ok(Backend::OpenAiChat(remote)) => key(credentials, &model.provider, &remote.key).is_ok(),
+        Ok(Backend::Remote(remote)) => key(credentials, &model.provider, &remote.key).is_ok(),
         Err(_) => false,
     }
 }
@@ -148,7 +149,7 @@ pub(crate) fn info(config: &Config, model: &ModelRef, remote: &Remote) -> ModelI
     ModelInfo {
         name: model.clone(),
         origin: Origin {
-            api: agent_core::config::Api::OpenaiChat.name().to_owned(),
+            api: remote.dialect.name().to_owned(),
             base_url: remote.base_url.clone(),
             model: model.model.clone(),
         },
@@ -266,7 +267,7 @@ mod tests {
     #[test]
     fn what_the_user_says_of_a_model_counts() {
         let config = parsed("[providers.openai]\nmodels = [{ id = \"a\", images = false, context_window = 9 }]");
-        let Ok(Backend::OpenAiChat(remote)) = service::resolve("openai", &config) else {
+        let Ok(Backend::Remote(remote)) = service::resolve("openai", &config) else {
             panic!("openai is no service");
         };
         let said = info(&config, &"openai/a".parse().unwrap(), &remote);

@@ -14,8 +14,8 @@ use agent_core::script::Script;
 pub(crate) use agent_core::store::{ListError, Store};
 use crossbeam_channel::Receiver;
 use parking_lot::Mutex;
-use providers::OpenAiChat;
-pub(crate) use providers::Service;
+use providers::RemoteModel;
+pub(crate) use providers::{Dialect, ListedModel, Service};
 pub(crate) use tokio::runtime::Handle;
 use toolsets::LocalWorkspaces;
 pub(crate) use toolsets::{TOOLS, deny_rule_fault};
@@ -93,9 +93,9 @@ pub(crate) fn script(path: &Path, model: ModelRef) -> Result<Arc<dyn Provider>, 
 }
 
 /// A model behind a service; an error is a sentence.
-pub(crate) fn openai_chat(service: Service, info: ModelInfo, handle: Handle) -> Result<Arc<dyn Provider>, String> {
+pub(crate) fn remote(service: Service, info: ModelInfo, handle: Handle) -> Result<Arc<dyn Provider>, String> {
     let name = info.name.clone();
-    match OpenAiChat::new(service, info, handle) {
+    match RemoteModel::new(service, info, handle) {
         Ok(model) => Ok(Arc::new(model)),
         Err(error) => Err(format!(
             "can't set up the model {name}: {:#}",
@@ -105,7 +105,7 @@ pub(crate) fn openai_chat(service: Service, info: ModelInfo, handle: Handle) -> 
 }
 
 /// Asks a service for its models.
-pub(crate) fn list_models(service: &Service, handle: &Handle) -> Result<Vec<String>, ProviderError> {
+pub(crate) fn list_models(service: &Service, handle: &Handle) -> Result<Vec<ListedModel>, ProviderError> {
     providers::list_models(service, handle)
 }
 

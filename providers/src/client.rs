@@ -11,6 +11,7 @@ use rustls::crypto::{CryptoProvider, ring};
 use tokio::time::timeout;
 
 use crate::classify::Said;
+use crate::dialect::Address;
 use crate::retry_after::retry_after_ms;
 use crate::service::{Service, ServiceError, host, is_loopback};
 use crate::trouble::{Refusal, Trouble};
@@ -55,21 +56,24 @@ impl Connection {
     }
 
     /// Fetches something below the service's address.
-    pub(crate) async fn get(&self, path: &[&str]) -> Result<Body, Trouble> {
-        self.send(self.client.get(self.url(path))).await
+    pub(crate) async fn get(&self, address: &Address) -> Result<Body, Trouble> {
+        self.send(self.client.get(self.url(address))).await
     }
 
     /// Sends JSON to something below the service's address.
-    pub(crate) async fn post(&self, path: &[&str], json: String) -> Result<Body, Trouble> {
-        let request = self.client.post(self.url(path));
+    pub(crate) async fn post(&self, address: &Address, json: String) -> Result<Body, Trouble> {
+        let request = self.client.post(self.url(address));
         let request = request.header(CONTENT_TYPE, "application/json");
         self.send(request.header(ACCEPT, "text/event-stream").body(json)).await
     }
 
-    fn url(&self, path: &[&str]) -> Url {
+    fn url(&self, address: &Address) -> Url {
         let mut url = self.base.clone();
         if let Ok(mut segments) = url.path_segments_mut() {
-            segments.pop_if_empty().extend(path);
+            segments.pop_if_empty().extend(&address.path);
+        }
+        if let Some(query) = address.query {
+            url.set_query(Some(query));
         }
         url
     }

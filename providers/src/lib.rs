@@ -3,26 +3,26 @@
 //! Async inside, blocking outside: no type of the HTTP library and no future is in a public signature. A provider
 //! tries once; what is tried again, and when, is the core's decision.
 //!
-//! Reading order: [`Service`] (where a model is), [`OpenAiChat`] (the dialect), then inward: `request` and `kept`
-//! (what goes out), `client` and `sse` (bytes), `chunk`, `fold`, `calls` and `mask` (what comes in), `trouble`, `classify` and
-//! `retry_after` (what went wrong).
+//! Reading order: [`Service`] (where a model is), [`RemoteModel`] (asks it), `dialect` (what differs between services) and
+//! one module for each dialect: `chat`. Then inward: `client`, `sse` and `mask` (bytes), `content` and `room` (what all
+//! requests have), `trouble`, `classify` and `retry_after` (what went wrong).
 
-mod calls;
-mod chunk;
+mod chat;
 mod classify;
 mod client;
-mod fold;
-mod kept;
+mod content;
+mod dialect;
 mod mask;
 mod models;
-mod openai_chat;
-mod request;
+mod remote;
 mod retry_after;
+mod room;
 mod service;
 mod sse;
 mod trouble;
 mod waiting;
 
-pub use models::list_models;
-pub use openai_chat::OpenAiChat;
+pub use dialect::Dialect;
+pub use models::{ListedModel, list_models};
+pub use remote::RemoteModel;
 pub use service::{Service, ServiceError};

@@ -7,7 +7,7 @@ use agent_core::event::CallInput;
 use agent_core::provider::{Delta, Reply};
 use serde_json::Value;
 
-use crate::fold::Sink;
+use crate::dialect::Sink;
 
 /// What stands in the key's place.
 const MASK: &str = "***";

@@ -18,11 +18,22 @@ use crate::waiting::wait;
 /// How long a list of models is waited for.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Asks a service for the names of its models, in its order; blocks at most 10 s.
+/// A model as its service lists it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListedModel {
+    /// The service's name for it.
+    pub id: String,
+    /// Tokens its context holds, where the service says.
+    pub context_window: Option<u64>,
+    /// Tokens a reply may have, where the service says.
+    pub max_output: Option<u64>,
+}
+
+/// Asks a service for its models, in its order; blocks at most 10 s.
 ///
 /// # Errors
 /// [`ProviderError::Failed`] when the service can't be used as set up, does not answer, or keeps no such list.
-pub fn list_models(service: &Service, handle: &Handle) -> Result<Vec<String>, ProviderError> {
+pub fn list_models(service: &Service, handle: &Handle) -> Result<Vec<ListedModel>, ProviderError> {
     let connection = Connection::open(service).map_err(|error| {
         ProviderError::Failed(Box::new(Failure {
             class: ErrorClass::Config,
@@ -32,9 +43,13 @@ pub fn list_models(service: &Service, handle: &Handle) -> Result<Vec<String>, Pr
             retry_after_ms: None,
         }))
     })?;
+    let codec = service.dialect.codec();
     let asking = async {
-        let listing = timeout(PATIENCE, list(&connection));
-        Ok(listing.await.map_err(|_| Trouble::Stalled(PATIENCE))??)
+        let listing = async { connection.get(&codec.list_address()).await?.text().await };
+        let body = timeout(PATIENCE, listing)
+            .await
+            .map_err(|_| Trouble::Stalled(PATIENCE))??;
+        Ok(codec.listed(&body)?)
     };
     let names = wait(handle, &Cancel::new(), asking).map_err(|stop| stop.into_error(service))?;
     Ok(match service.secret_key() {
@@ -43,11 +58,25 @@ pub fn list_models(service: &Service, handle: &Handle) -> Result<Vec<String>, Pr
     })
 }
 
-async fn list(connection: &Connection) -> Result<Vec<String>, Trouble> {
-    let body = connection.get(&["models"]).await?.text().await?;
-    let list: List = serde_json::from_str(&body)
-        .map_err(|error| Trouble::Broke(format!("sent a list of models that makes no sense ({error})")))?;
-    Ok(list.data.into_iter().map(|model| model.id).collect())
+/// Reads the list that OpenAI has begun and others have added to, each in its own words.
+pub(crate) fn data_list(body: &str) -> Result<Vec<ListedModel>, Trouble> {
+    let list: List = serde_json::from_str(body).map_err(no_list)?;
+    let listed = |model: Model| ListedModel {
+        context_window: model
+            .context_length
+            .or(model.context_window)
+            .or(model.max_model_len)
+            .or(model.max_context_length)
+            .or(model.max_input_tokens),
+        max_output: model.max_completion_tokens.or(model.max_tokens),
+        id: model.id,
+    };
+    Ok(list.data.into_iter().map(listed).collect())
+}
+
+/// A list that can't be read.
+pub(crate) fn no_list(error: serde_json::Error) -> Trouble {
+    Trouble::Broke(format!("sent a list of models that makes no sense ({error})"))
 }
 
 #[derive(Deserialize)]
@@ -58,4 +87,18 @@ struct List {
 #[derive(Deserialize)]
 struct Model {
     id: String,
+    /// Of OpenRouter and others.
+    context_length: Option<u64>,
+    /// Of Groq.
+    context_window: Option<u64>,
+    /// Of vLLM.
+    max_model_len: Option<u64>,
+    /// Of Mistral and LM Studio.
+    max_context_length: Option<u64>,
+    /// Of Anthropic.
+    max_input_tokens: Option<u64>,
+    /// Of Groq.
+    max_completion_tokens: Option<u64>,
+    /// Of Anthropic.
+    max_tokens: Option<u64>,
 }

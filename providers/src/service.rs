@@ -6,9 +6,10 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use reqwest::Url;
-use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
 
+use crate::dialect::Dialect;
 use crate::mask::without;
 
 /// Where a service is and what opens it. Its `Debug` shows neither the key nor a header's value.
@@ -16,7 +17,9 @@ use crate::mask::without;
 pub struct Service {
     /// Its name in the configuration.
     pub name: String,
-    /// Its address, to which `/chat/completions` is added.
+    /// How it speaks.
+    pub dialect: Dialect,
+    /// Its address, to which the dialect's own path is added, such as `/chat/completions`.
     pub base_url: String,
     /// The key, sent to this address and to no other.
     pub key: Option<SecretString>,
@@ -32,10 +35,11 @@ impl Service {
     /// How long nothing may come, unless someone knows better: a large prompt on a slow machine takes a while.
     pub const STALL: Duration = Duration::from_secs(120);
 
-    /// A service without a key.
+    /// A service without a key that speaks Chat Completions.
     pub fn new(name: impl Into<String>, base_url: impl Into<String>) -> Self {
         Self {
             name: name.into(),
+            dialect: Dialect::default(),
             base_url: base_url.into(),
             key: None,
             key_env: None,
@@ -69,9 +73,14 @@ impl Service {
     /// The headers of each request, the key among them.
     pub(crate) fn header_map(&self) -> Result<HeaderMap, ServiceError> {
         let mut map = HeaderMap::new();
+        let codec = self.dialect.codec();
+        for (name, value) in codec.headers() {
+            map.insert(*name, HeaderValue::from_static(value));
+        }
         if let Some(key) = self.bare_key() {
-            let value = format!("Bearer {key}");
-            map.insert(AUTHORIZATION, self.secret_value("authorization", &value)?);
+            let (name, value) = codec.key_header(key);
+            let value = self.secret_value(name.as_str(), &value)?;
+            map.insert(name, value);
         }
         for (name, value) in &self.headers {
             let header = HeaderName::try_from(name).map_err(|_| self.bad_header(name))?;

@@ -9,7 +9,6 @@ use agent_core::event::{ErrorClass, Failure};
 use agent_core::provider::ProviderError;
 use reqwest::{StatusCode, Url};
 
-use crate::calls::Nameless;
 use crate::classify::Said;
 use crate::service::{Service, host, is_loopback};
 use crate::sse::SseError;
@@ -150,7 +149,7 @@ fn next(class: ErrorClass, service: &Service) -> String {
         ErrorClass::ModelNotFound => not_found_hint(service),
         ErrorClass::ContentPolicy => "put it in other words or choose another model".into(),
         ErrorClass::BadRequest => "check the model's settings or choose another model".into(),
-        ErrorClass::Protocol => "check that its base_url speaks Chat Completions".into(),
+        ErrorClass::Protocol => format!("check that its base_url speaks {}", service.dialect.codec().title()),
         ErrorClass::Config => "correct its base_url or run `agent setup`".into(),
         ErrorClass::Held | ErrorClass::Internal => "please report it".into(),
     }
@@ -198,12 +197,6 @@ fn causes(error: &reqwest::Error) -> impl Iterator<Item = &(dyn Error + 'static)
 
 impl From<SseError> for Trouble {
     fn from(error: SseError) -> Self {
-        Self::Broke(error.to_string())
-    }
-}
-
-impl From<Nameless> for Trouble {
-    fn from(error: Nameless) -> Self {
         Self::Broke(error.to_string())
     }
 }

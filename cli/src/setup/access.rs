@@ -39,7 +39,7 @@ impl Access<'_> {
         tell(&format!("asking {} for its models …", self.remote.base_url))?;
         let asked = self.with_key(|access| as_failure(wiring::list_models(&access.service(), &access.handle()?)))?;
         match asked {
-            Ok(models) => Ok(models),
+            Ok(models) => Ok(models.into_iter().map(|model| model.id).collect()),
             // It answers, and whether it is of use is told by the model.
             Err(failure) if matches!(failure.class, ErrorClass::ModelNotFound | ErrorClass::Protocol) => {
                 tell("it does not say which models it has")?;
@@ -111,6 +111,7 @@ impl Access<'_> {
         Service {
             key: new_key.or_else(stored),
             key_env: self.remote.key.variable().map(str::to_owned),
+            dialect: self.remote.dialect,
             headers: self.remote.headers.clone(),
             ..Service::new(self.provider, self.remote.base_url.clone())
         }
@@ -127,7 +128,7 @@ impl Access<'_> {
 
     fn open(&self, model: &str) -> Result<Arc<dyn Provider>, Failure> {
         let info = setup_port::info(self.config, &self.name(model), self.remote);
-        wiring::openai_chat(self.service(), info, self.handle()?).map_err(unusable)
+        wiring::remote(self.service(), info, self.handle()?).map_err(unusable)
     }
 
     fn probe(&self, model: &str) -> Result<probe::Answered, Failure> {
@@ -152,7 +153,10 @@ impl Access<'_> {
             .ok()
             .and_then(|handle| wiring::list_models(&self.service(), &handle).ok());
         let offered = offered.unwrap_or_default();
-        match nearest(bare(self.provider, model), offered.iter().map(String::as_str)) {
+        match nearest(
+            bare(self.provider, model),
+            offered.iter().map(|model| model.id.as_str()),
+        ) {
             Some(near) => format!(" (did you mean `{near}`?)"),
             None => String::new(),
         }

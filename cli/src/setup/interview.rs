@@ -39,7 +39,7 @@ impl Interview<'_> {
             let answered = match self.resolve(&provider, &entry)? {
                 Backend::Offline => Ok((None, "offline".to_owned())),
                 Backend::Script(_) => Ok((None, self.args.model.clone().unwrap_or_else(|| "script".to_owned()))),
-                Backend::OpenAiChat(remote) => self.service(&provider, &remote, &mut entry),
+                Backend::Remote(remote) => self.service(&provider, &remote, &mut entry),
             };
             match answered {
                 Err(fail) if is_unreachable(&fail) && self.may_ask_address() => {
@@ -105,7 +105,7 @@ impl Interview<'_> {
                 entry.base_url = Some(self.address(provider, &entry)?);
             }
         }
-        if let Backend::OpenAiChat(remote) = self.resolve(provider, &entry)? {
+        if let Backend::Remote(remote) = self.resolve(provider, &entry)? {
             let may_have_key = self.args.key_stdin || (is_own && !remote.is_here);
             if remote.key == KeyRule::None && may_have_key {
                 entry.api_key_env = Some(own_variable(provider));
@@ -120,12 +120,12 @@ impl Interview<'_> {
         draft.providers.insert(provider.to_owned(), entry.clone());
         let backend = service::resolve(provider, &draft).map_err(Fail::usage)?;
         match &backend {
-            Backend::OpenAiChat(remote) if !remote.is_safe() => Err(Fail::usage(format!(
+            Backend::Remote(remote) if !remote.is_safe() => Err(Fail::usage(format!(
                 "{} is on another machine, where a key and all that is said could be read on the way: use https, plain \
                  http is for this machine only",
                 remote.base_url
             ))),
-            Backend::OpenAiChat(_) | Backend::Offline | Backend::Script(_) => Ok(backend),
+            Backend::Remote(_) | Backend::Offline | Backend::Script(_) => Ok(backend),
         }
     }
 
@@ -173,7 +173,7 @@ impl Interview<'_> {
 
     /// Where the provider was so far, if it moves to another host with the same variable for its key.
     fn left(&self, provider: &str, remote: &Remote) -> Option<String> {
-        let Ok(Backend::OpenAiChat(before)) = service::resolve(provider, self.config) else {
+        let Ok(Backend::Remote(before)) = service::resolve(provider, self.config) else {
             return None;
         };
         let moves = before.key.variable() == remote.key.variable() && !before.is_at(remote);

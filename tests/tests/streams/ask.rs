@@ -10,7 +10,7 @@ use agent_core::cancel::Cancel;
 use agent_core::content::Content;
 use agent_core::event::Failure;
 use agent_core::provider::{Delta, Message, ModelInfo, Origin, Provider, ProviderError, Reply, Request};
-use providers::{OpenAiChat, Service};
+use providers::{RemoteModel, Service};
 use talaria_tests::mock::{Mock, Reply as Answer};
 use tokio::runtime::{Handle, Runtime};
 
@@ -43,11 +43,11 @@ pub(crate) fn ask_once(answer: Answer) -> Outcome {
     outcome
 }
 
-pub(crate) fn ask(provider: &OpenAiChat) -> Outcome {
+pub(crate) fn ask(provider: &RemoteModel) -> Outcome {
     ask_with(provider, prompt().messages)
 }
 
-pub(crate) fn ask_with(provider: &OpenAiChat, messages: &[Message]) -> Outcome {
+pub(crate) fn ask_with(provider: &RemoteModel, messages: &[Message]) -> Outcome {
     let (mut thought, mut text) = (String::new(), String::new());
     let request = Request { messages, ..prompt() };
     let end = provider.complete(&request, &Cancel::new(), &mut |delta| {
@@ -69,13 +69,13 @@ pub(crate) fn prompt() -> Request<'static> {
     }
 }
 
-pub(crate) fn provider(mock: &Mock) -> OpenAiChat {
+pub(crate) fn provider(mock: &Mock) -> RemoteModel {
     open(service(mock))
 }
 
-pub(crate) fn open(service: Service) -> OpenAiChat {
+pub(crate) fn open(service: Service) -> RemoteModel {
     let model = model(&service.base_url);
-    OpenAiChat::new(service, model, handle()).unwrap()
+    RemoteModel::new(service, model, handle()).unwrap()
 }
 
 pub(crate) fn service(mock: &Mock) -> Service {

@@ -2,7 +2,7 @@
 
 use agent_core::event::{CallInput, ErrorClass};
 use agent_core::provider::ProviderError;
-use providers::{OpenAiChat, Service, ServiceError, list_models};
+use providers::{ListedModel, RemoteModel, Service, ServiceError, list_models};
 use serde_json::{Value, json};
 use talaria_tests::mock::{Mock, Reply as Answer};
 
@@ -108,7 +108,7 @@ fn a_redirect_is_not_followed_with_the_key() {
 
 #[test]
 fn a_key_leaves_this_machine_encrypted_or_not_at_all() {
-    let open = |base_url: &str| OpenAiChat::new(Service::new("mock", base_url), model(base_url), handle()).err();
+    let open = |base_url: &str| RemoteModel::new(Service::new("mock", base_url), model(base_url), handle()).err();
     let safe = open("https://example.com/v1");
     assert!(
         matches!(safe, None | Some(ServiceError::NoClient { .. })),
@@ -138,14 +138,21 @@ fn a_key_leaves_this_machine_encrypted_or_not_at_all() {
 #[test]
 fn the_list_of_models_is_the_services_own() {
     let json = "HTTP/1.1 200 OK\ncontent-type: application/json";
-    let list = json!({"object": "list", "data": [{"id": "z"}, {"id": "a/b", "object": "model"}]}).to_string();
+    let list =
+        json!({"object": "list", "data": [{"id": "z"}, {"id": "a/b", "object": "model", "context_length": 9000}]})
+            .to_string();
     let mock = Mock::serve(vec![
         Answer::answer(json, list),
         Answer::answer(json, "[]"),
         Answer::answer("HTTP/1.1 401 Unauthorized", ""),
     ]);
     let list = || list_models(&service(&mock), &handle());
-    assert_eq!(list(), Ok(vec!["z".to_owned(), "a/b".to_owned()]));
+    let listed = |id: &str, context_window| ListedModel {
+        id: id.to_owned(),
+        context_window,
+        max_output: None,
+    };
+    assert_eq!(list(), Ok(vec![listed("z", None), listed("a/b", Some(9000))]));
     assert_eq!(mock.requests()[0].line, "GET /v1/models");
     let class = |outcome| match outcome {
         Err(ProviderError::Failed(failure)) => failure.class,

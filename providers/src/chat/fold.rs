@@ -1,22 +1,20 @@
-//! The pieces of a streamed reply to a whole one. Bytes and events are `client`'s and `sse`'s business.
+//! The pieces of a streamed reply to a whole one.
 
 use std::ops::ControlFlow;
 
 use agent_core::provider::{Delta, Finish, Origin, Reply, Usage};
 use serde_json::Value;
 
-use crate::calls::{Calls, MOST};
-use crate::chunk::{Choice, Chunk, Piece, Tokens};
+use super::calls::{Calls, MOST};
+use super::chunk::{Choice, Chunk, Piece, Tokens};
+use super::kept::Kept;
 use crate::classify::Said;
-use crate::kept::Kept;
+use crate::dialect::{Draft, Sink, send};
 use crate::trouble::{Stop, Trouble};
-
-/// Where the pieces of text go as they come.
-pub(crate) type Sink<'a> = dyn FnMut(Delta) -> ControlFlow<()> + 'a;
 
 /// A reply so far.
 #[derive(Default)]
-pub(crate) struct Fold {
+pub(super) struct Fold {
     calls: Calls,
     kept: Kept,
     usage: Usage,
@@ -26,22 +24,49 @@ pub(crate) struct Fold {
     refused: bool,
 }
 
-impl Fold {
-    /// Adds the data of one event.
-    pub(crate) fn add(&mut self, data: &str, sink: &mut Sink<'_>) -> Result<(), Stop> {
+impl Draft for Fold {
+    fn add(&mut self, data: &str, sink: &mut Sink<'_>) -> Result<ControlFlow<()>, Stop> {
+        if data.trim() == "[DONE]" {
+            return Ok(ControlFlow::Break(()));
+        }
         let chunk: Chunk = serde_json::from_str(data)
             .map_err(|error| Trouble::Broke(format!("sent an event that is no Chat Completions chunk ({error})")))?;
-        self.add_chunk(chunk, sink)
+        self.add_chunk(chunk, sink)?;
+        Ok(ControlFlow::Continue(()))
     }
 
-    /// Adds the whole reply of a service that doesn't stream.
-    pub(crate) fn add_whole(&mut self, body: &str, sink: &mut Sink<'_>) -> Result<(), Stop> {
+    fn add_whole(&mut self, body: &str, sink: &mut Sink<'_>) -> Result<(), Stop> {
         match serde_json::from_str::<Chunk>(body) {
             Ok(chunk) if chunk.choices.is_some() => self.add_chunk(chunk, sink),
             Ok(_) | Err(_) => Err(Trouble::Said(Said::in_body(body)).into()),
         }
     }
 
+    fn has_finished(&self) -> bool {
+        self.finish.is_some()
+    }
+
+    fn end(mut self: Box<Self>, origin: &Origin) -> Result<Reply, Trouble> {
+        let reason = self.finish.ok_or(Trouble::EndedEarly)?;
+        let finish = match finish(&reason)? {
+            Finish::Stop | Finish::ToolCalls if self.refused => Finish::Refusal,
+            Finish::Stop | Finish::ToolCalls if self.calls.is_empty() => Finish::Stop,
+            Finish::Stop | Finish::ToolCalls => Finish::ToolCalls,
+            other @ (Finish::Length | Finish::ContentFilter | Finish::Refusal) => other,
+        };
+        let cut = matches!(finish, Finish::Length | Finish::ContentFilter | Finish::Refusal);
+        let finished = self.calls.finish(cut)?;
+        self.kept.calls = finished.extras;
+        Ok(Reply {
+            calls: finished.calls,
+            finish,
+            usage: self.usage,
+            native: self.kept.into_native(origin),
+        })
+    }
+}
+
+impl Fold {
     fn add_chunk(&mut self, chunk: Chunk, sink: &mut Sink<'_>) -> Result<(), Stop> {
         if let Some(error) = chunk.error.filter(|error| !error.is_null()) {
             return Err(Trouble::Said(Said::in_json(&error)).into());
@@ -77,9 +102,7 @@ impl Fold {
             Delta::Text(refusal),
         ];
         for delta in deltas {
-            if !is_empty(&delta) && sink(delta).is_break() {
-                return Err(Stop::Cancelled);
-            }
+            send(delta, sink)?;
         }
         for call in piece.tool_calls.into_iter().flatten() {
             self.calls.add(call);
@@ -88,37 +111,6 @@ impl Fold {
             return Err(Trouble::Broke(format!("made more than {MOST} calls in one reply")).into());
         }
         Ok(())
-    }
-
-    /// Whether the service has said why it stopped. Only counts may still come.
-    pub(crate) fn has_finished(&self) -> bool {
-        self.finish.is_some()
-    }
-
-    /// Ends the reply. Without a finish reason it has lost its end.
-    pub(crate) fn end(mut self, origin: &Origin) -> Result<Reply, Trouble> {
-        let reason = self.finish.ok_or(Trouble::EndedEarly)?;
-        let finish = match finish(&reason)? {
-            Finish::Stop | Finish::ToolCalls if self.refused => Finish::Refusal,
-            Finish::Stop | Finish::ToolCalls if self.calls.is_empty() => Finish::Stop,
-            Finish::Stop | Finish::ToolCalls => Finish::ToolCalls,
-            other @ (Finish::Length | Finish::ContentFilter | Finish::Refusal) => other,
-        };
-        let cut = matches!(finish, Finish::Length | Finish::ContentFilter | Finish::Refusal);
-        let finished = self.calls.finish(cut)?;
-        self.kept.calls = finished.extras;
-        Ok(Reply {
-            calls: finished.calls,
-            finish,
-            usage: self.usage,
-            native: self.kept.into_native(origin),
-        })
-    }
-}
-
-fn is_empty(delta: &Delta) -> bool {
-    match delta {
-        Delta::Text(text) | Delta::Thought(text) => text.is_empty(),
     }
 }
 

@@ -7,7 +7,8 @@ use agent_core::event::CallInput;
 use agent_core::provider::Call;
 use serde_json::{Map, Value};
 
-use crate::chunk::{CallPiece, object};
+use super::chunk::{CallPiece, object};
+use crate::trouble::Trouble;
 
 /// The most calls that one reply may make.
 pub(crate) const MOST: usize = 128;
@@ -35,6 +36,12 @@ pub(crate) struct Finished {
 #[derive(Debug, PartialEq, thiserror::Error)]
 #[error("sent a call without a tool's name")]
 pub(crate) struct Nameless;
+
+impl From<Nameless> for Trouble {
+    fn from(error: Nameless) -> Self {
+        Self::Broke(error.to_string())
+    }
+}
 
 impl Calls {
     /// Whether nothing was called.

@@ -1,33 +1,26 @@
-//! Pieces of a message as text, or as text and pictures for a model that sees.
+//! Pieces of a message as texts, and as pictures for a model that sees; and a call's arguments.
 
 use agent_core::content::Content;
-use serde::Serialize;
+use agent_core::event::CallInput;
+use serde_json::json;
 
-use super::IMAGE_TOKENS;
-
-/// The content of a message: a text, or a list where there are pictures.
-#[derive(Serialize)]
-#[serde(untagged)]
-pub(super) enum Body {
+/// What a message is made of when it is sent.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Part {
+    /// A text that says something.
     Text(String),
-    Parts(Vec<Part>),
+    /// A picture.
+    Picture {
+        /// Its type, such as `image/png`.
+        mime_type: String,
+        /// Its bytes in base64.
+        base64: String,
+    },
 }
 
-/// One part of a content that has pictures.
-#[derive(Serialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-pub(super) enum Part {
-    Text { text: String },
-    ImageUrl { image_url: ImageUrl },
-}
-
-#[derive(Serialize)]
-pub(super) struct ImageUrl {
-    url: String,
-}
-
-/// Writes a user's message; never an empty one, which services refuse. A model that `sees` gets the pictures.
-pub(super) fn user(content: &[Content], sees: bool) -> Body {
+/// A user's message; never an empty one, which services refuse. A model that `sees` gets the pictures; texts between
+/// two of them are one part.
+pub(crate) fn parts(content: &[Content], sees: bool) -> Vec<Part> {
     let mut parts = Vec::new();
     let mut text = String::new();
     let mut after_link = false;
@@ -42,43 +35,40 @@ pub(super) fn user(content: &[Content], sees: bool) -> Body {
         after_link = matches!(piece, Content::Link { .. });
     }
     if parts.is_empty() {
-        return Body::Text(or_note(text, "(an empty message)"));
+        return vec![Part::Text(or_note(text, "(an empty message)"))];
     }
     end_text(&mut text, &mut parts);
-    Body::Parts(parts)
+    parts
 }
 
 /// `text`, or `note` where there is none.
-pub(super) fn or_note(text: String, note: &str) -> String {
+pub(crate) fn or_note(text: String, note: &str) -> String {
     if text.trim().is_empty() { note.to_owned() } else { text }
 }
 
-/// A piece's size in bytes, a picture's by the context that it takes.
-pub(super) fn size(piece: &Content) -> usize {
-    match piece {
-        Content::Text { text } => text.len(),
-        Content::Resource { uri, text, .. } => uri.len() + text.len(),
-        Content::Link { uri, name } => uri.len() + name.len(),
-        Content::Image { .. } => IMAGE_TOKENS * 3,
+/// Arguments as text. Many servers parse them and refuse the whole conversation for one that is no JSON, so a
+/// malformed one goes back inside an object; what was wrong stands in the call's result.
+pub(crate) fn arguments(input: &CallInput) -> String {
+    match input {
+        CallInput::Json(value) => value.to_string(),
+        CallInput::Malformed(text) => json!({ "malformed_arguments": text }).to_string(),
     }
 }
 
 fn end_text(text: &mut String, parts: &mut Vec<Part>) {
     let text = std::mem::take(text);
     if !text.trim().is_empty() {
-        parts.push(Part::Text { text });
+        parts.push(Part::Text(text));
     }
 }
 
 /// A piece as a picture, unless it is none or its bytes are lost.
 fn picture(piece: &Content) -> Option<Part> {
     match piece {
-        Content::Image { mime_type, data, .. } if !data.bytes().is_empty() => {
-            let url = format!("data:{mime_type};base64,{}", data.base64());
-            Some(Part::ImageUrl {
-                image_url: ImageUrl { url },
-            })
-        }
+        Content::Image { mime_type, data, .. } if !data.bytes().is_empty() => Some(Part::Picture {
+            mime_type: mime_type.clone(),
+            base64: data.base64().to_string(),
+        }),
         Content::Image { .. } | Content::Text { .. } | Content::Resource { .. } | Content::Link { .. } => None,
     }
 }

@@ -1,4 +1,4 @@
-//! OpenAI Chat Completions, and the many servers that speak it: one request, one streamed reply.
+//! A model behind a service: one request, one streamed reply, in whatever dialect the service speaks.
 
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -8,9 +8,8 @@ use agent_core::provider::{Delta, ModelInfo, Provider, ProviderError, Reply, Req
 use tokio::runtime::Handle;
 
 use crate::client::{Body, Connection};
-use crate::fold::{Fold, Sink};
+use crate::dialect::{Codec, Draft, Sink};
 use crate::mask::Mask;
-use crate::request;
 use crate::service::{Service, ServiceError};
 use crate::sse::SseReader;
 use crate::trouble::{Stop, Trouble};
@@ -19,15 +18,16 @@ use crate::waiting::wait;
 /// How long the token counts are waited for after a finish reason: the reply is complete without them.
 const COUNTS_PATIENCE: Duration = Duration::from_secs(5);
 
-/// A model behind Chat Completions.
-pub struct OpenAiChat {
+/// A model behind a service.
+pub struct RemoteModel {
     service: Service,
+    codec: &'static dyn Codec,
     model: ModelInfo,
     connection: Connection,
     handle: Handle,
 }
 
-impl OpenAiChat {
+impl RemoteModel {
     /// Opens a model of a service; doesn't touch the network. `handle` is of the runtime that its connections live
     /// on, and must not be the one of the calling thread.
     ///
@@ -36,6 +36,7 @@ impl OpenAiChat {
     pub fn new(service: Service, model: ModelInfo, handle: Handle) -> Result<Self, ServiceError> {
         Ok(Self {
             connection: Connection::open(&service)?,
+            codec: service.dialect.codec(),
             service,
             model,
             handle,
@@ -43,19 +44,20 @@ impl OpenAiChat {
     }
 
     async fn ask(&self, json: String, sink: &mut Sink<'_>) -> Result<Reply, Stop> {
-        let body = self.connection.post(&["chat", "completions"], json).await?;
-        let mut fold = Fold::default();
+        let address = self.codec.address(&self.model.origin.model);
+        let body = self.connection.post(&address, json).await?;
+        let mut draft = self.codec.draft();
         match body.media_type() {
-            "application/json" => fold.add_whole(&body.text().await?, sink)?,
+            "application/json" => draft.add_whole(&body.text().await?, sink)?,
             "text/html" => return Err(Trouble::Broke("answered with a web page".into()).into()),
             // Not every server names its stream rightly.
-            _ => read_stream(body, &mut fold, sink).await?,
+            _ => read_stream(body, draft.as_mut(), sink).await?,
         }
-        Ok(fold.end(&self.model.origin)?)
+        Ok(draft.end(&self.model.origin)?)
     }
 }
 
-impl Provider for OpenAiChat {
+impl Provider for RemoteModel {
     fn model(&self) -> &ModelInfo {
         &self.model
     }
@@ -66,7 +68,7 @@ impl Provider for OpenAiChat {
         cancel: &Cancel,
         sink: &mut dyn FnMut(Delta) -> ControlFlow<()>,
     ) -> Result<Reply, ProviderError> {
-        let json = request::body(request, &self.model, self.connection.host());
+        let json = self.codec.body(request, &self.model, self.connection.host());
         // A fast stream may never wait, so the switch is looked at with each piece too.
         let mut mask = Mask::new(self.service.secret_key());
         let mut masked = |delta| {
@@ -88,29 +90,28 @@ impl Provider for OpenAiChat {
 }
 
 /// Reads events until the service says that it is done, or closes.
-async fn read_stream(mut body: Body, fold: &mut Fold, sink: &mut Sink<'_>) -> Result<(), Stop> {
+async fn read_stream(mut body: Body, draft: &mut dyn Draft, sink: &mut Sink<'_>) -> Result<(), Stop> {
     let mut reader = SseReader::default();
-    while let Some(bytes) = next(&mut body, fold).await? {
+    while let Some(bytes) = next(&mut body, draft).await? {
         for data in reader.push(&bytes)? {
-            if data.trim() == "[DONE]" {
+            if draft.add(&data, sink)?.is_break() {
                 return Ok(());
             }
-            fold.add(&data, sink)?;
             // A fast service leaves no wait between its events, and a cancel is heard only in one.
             tokio::task::yield_now().await;
         }
     }
-    // Some servers forget the last blank line. What makes no sense here was cut, and `Fold::end` knows what that means.
+    // Some servers forget the last blank line. What makes no sense here was cut, and `Draft::end` knows what that means.
     if let Ok(Some(data)) = reader.end()
         && serde_json::from_str::<serde::de::IgnoredAny>(&data).is_ok()
     {
-        fold.add(&data, sink)?;
+        let _it_was_the_last = draft.add(&data, sink)?;
     }
     Ok(())
 }
 
-async fn next(body: &mut Body, fold: &Fold) -> Result<Option<Vec<u8>>, Trouble> {
-    if !fold.has_finished() {
+async fn next(body: &mut Body, draft: &dyn Draft) -> Result<Option<Vec<u8>>, Trouble> {
+    if !draft.has_finished() {
         return body.next().await;
     }
     // However the connection ends now, the reply is complete.

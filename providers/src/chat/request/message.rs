@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use agent_core::content::Content;
-use agent_core::event::CallInput;
 use agent_core::provider::{Call, Message, ModelInfo, Request};
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
-use super::content::{Body, or_note, user};
-use crate::kept::Kept;
+use super::super::kept::Kept;
+use super::content::{Body, user};
+use crate::content::{arguments, or_note};
 
 /// One message.
 #[derive(Serialize)]
@@ -121,14 +121,5 @@ fn outgoing_call<'a>(call: &'a Call, extras: &BTreeMap<String, Value>) -> Outgoi
             arguments: arguments(&call.input),
         },
         extra_content: extras.get(&call.id).cloned(),
-    }
-}
-
-/// Arguments as text. Many servers parse them and refuse the whole conversation for one that is no JSON, so a
-/// malformed one goes back inside an object; what was wrong stands in the call's result.
-pub(super) fn arguments(input: &CallInput) -> String {
-    match input {
-        CallInput::Json(value) => value.to_string(),
-        CallInput::Malformed(text) => json!({ "malformed_arguments": text }).to_string(),
     }
 }

@@ -7,7 +7,7 @@ use agent_core::provider::{Native, Origin};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::chunk::Piece;
+use super::chunk::Piece;
 
 /// Fields of an assistant's message and of its calls, beside those that every service has.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
