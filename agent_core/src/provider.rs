@@ -127,6 +127,23 @@ pub struct Request<'a> {
     pub tools: &'a [ToolSpec],
     /// The conversation: begins with a user's message, every call has its result.
     pub messages: &'a [Message],
+    /// How much the model should think; `None` leaves it to the service.
+    pub thinking: Option<ThoughtLevel>,
+}
+
+/// How much a model should think before it answers. Each dialect has words of its own for it; a service that knows none
+/// is not told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ThoughtLevel {
+    /// As little as the service allows.
+    Off,
+    /// A little.
+    Low,
+    /// As most people want it.
+    Medium,
+    /// As much as it takes.
+    High,
 }
 
 /// A tool as a model sees it.
@@ -247,6 +264,9 @@ pub struct Usage {
     /// Of the reply: thoughts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<u64>,
+    /// What it cost, in billionths of a US dollar, where the service says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_nano_usd: Option<u64>,
 }
 
 impl Usage {
@@ -263,6 +283,7 @@ impl Usage {
             cached_write: sum(self.cached_write, other.cached_write),
             output: sum(self.output, other.output),
             reasoning: sum(self.reasoning, other.reasoning),
+            cost_nano_usd: sum(self.cost_nano_usd, other.cost_nano_usd),
         }
     }
 }

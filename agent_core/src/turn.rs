@@ -217,6 +217,7 @@ impl<'a> Turn<'a> {
             system: &system,
             tools: &self.specs,
             messages: self.history.messages(),
+            thinking: None,
         };
         let (line, turn, cancel) = (&self.session.line, self.id, &self.cancel);
         let result = settings.provider.complete(&request, cancel, &mut |delta| {

@@ -88,6 +88,7 @@ fn ask(
             schema: json!({"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}),
         }],
         messages: &[Message::User(vec![Content::text("Say: ok")])],
+        thinking: None,
     };
     provider.complete(&request, cancel, sink).map(drop)
 }

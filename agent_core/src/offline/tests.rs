@@ -10,6 +10,7 @@ fn ask(messages: &[Message]) -> (String, Vec<(String, Value)>, Finish) {
         system: "",
         tools: &[],
         messages,
+        thinking: None,
     };
     let mut text = String::new();
     let reply = Offline::new()
@@ -301,6 +302,7 @@ fn a_cancel_or_a_sink_that_has_enough_ends_the_answer() {
             system: "",
             tools: &[],
             messages: &messages,
+            thinking: None,
         };
         let mut got = 0;
         let result = Offline::new().complete(&request, &cancel, &mut |_| {

@@ -10,6 +10,7 @@ const REQUEST: Request<'_> = Request {
     system: "",
     tools: &[],
     messages: &[],
+    thinking: None,
 };
 
 fn name() -> ModelRef {

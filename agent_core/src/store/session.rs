@@ -154,6 +154,7 @@ pub(super) fn from_row(row: &Row<'_>) -> rusqlite::Result<SessionRecord> {
             cached_write: maybe_at(14)?,
             output: maybe_at(15)?,
             reasoning: maybe_at(16)?,
+            cost_nano_usd: None,
         },
         context: maybe_at(17)?.map(|used| ContextUse { used, window }),
         last_seq: count_at(19)?,

@@ -61,6 +61,8 @@ pub(crate) struct Tokens {
     prompt_tokens_details: Option<PromptTokens>,
     completion_tokens_details: Option<CompletionTokens>,
     prompt_cache_hit_tokens: Option<u64>,
+    /// US dollars, of `OpenRouter`.
+    cost: Option<f64>,
 }
 
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
@@ -83,6 +85,7 @@ impl From<Tokens> for Usage {
             cached_write: prompt.cache_write_tokens,
             output: tokens.completion_tokens,
             reasoning: tokens.completion_tokens_details.unwrap_or_default().reasoning_tokens,
+            cost_nano_usd: tokens.cost.and_then(nano),
         }
     }
 }
@@ -132,6 +135,16 @@ impl CallPiece {
             Some(value @ (Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_))) => value.to_string(),
         }
     }
+}
+
+/// Dollars in billionths; none where that makes no sense.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the range is checked, and less than a billionth is nothing"
+)]
+fn nano(dollars: f64) -> Option<u64> {
+    (0.0..1e9).contains(&dollars).then(|| (dollars * 1e9).round() as u64)
 }
 
 /// A JSON object, or nothing.

@@ -6,7 +6,7 @@ mod message;
 #[cfg(test)]
 mod tests;
 
-use agent_core::provider::{ModelInfo, Request, ToolSpec};
+use agent_core::provider::{ModelInfo, Request, ThoughtLevel, ToolSpec};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -29,6 +29,8 @@ struct Body<'a> {
     max_tokens: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     max_completion_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_effort: Option<&'static str>,
 }
 
 #[derive(Serialize)]
@@ -62,8 +64,18 @@ pub(super) fn body(request: &Request<'_>, model: &ModelInfo, host: &str) -> Stri
         messages: message::outgoing(request, model),
         max_tokens: older,
         max_completion_tokens: newer,
+        reasoning_effort: request.thinking.map(effort),
     };
     serde_json::to_string(&body).expect("texts, numbers and maps with text keys are JSON")
+}
+
+fn effort(level: ThoughtLevel) -> &'static str {
+    match level {
+        ThoughtLevel::Off => "none",
+        ThoughtLevel::Low => "low",
+        ThoughtLevel::Medium => "medium",
+        ThoughtLevel::High => "high",
+    }
 }
 
 fn tool(spec: &ToolSpec) -> Tool<'_> {

@@ -66,6 +66,7 @@ pub(crate) fn prompt() -> Request<'static> {
         system: "Be brief.",
         tools: &[],
         messages: MESSAGES.get_or_init(|| vec![Message::User(vec![Content::text("go")])]),
+        thinking: None,
     }
 }
 

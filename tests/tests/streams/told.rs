@@ -51,6 +51,7 @@ fn tell_usage(usage: Usage) -> String {
         cached_write,
         output,
         reasoning,
+        cost_nano_usd: _,
     } = usage;
     let counts = [input, cached_read, cached_write, output, reasoning];
     let counts = counts.map(|count| count.map_or("-".into(), |count| count.to_string()));

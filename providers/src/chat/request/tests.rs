@@ -32,6 +32,7 @@ fn write(system: &str, messages: &[Message], model: &ModelInfo, host: &str) -> V
         system,
         tools: &tools,
         messages,
+        thinking: None,
     };
     serde_json::from_str(&body(&request, model, host)).unwrap()
 }
