@@ -61,6 +61,7 @@ fn usage() -> Usage {
         cached_write: Some(1),
         output: Some(1),
         reasoning: Some(1),
+        cost_nano_usd: Some(1),
     }
 }
 
