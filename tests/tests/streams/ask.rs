@@ -10,7 +10,7 @@ use agent_core::cancel::Cancel;
 use agent_core::content::Content;
 use agent_core::event::Failure;
 use agent_core::provider::{Delta, Message, ModelInfo, Origin, Provider, ProviderError, Reply, Request};
-use providers::{RemoteModel, Service};
+use providers::{Dialect, RemoteModel, Service};
 use talaria_tests::mock::{Mock, Reply as Answer};
 use tokio::runtime::{Handle, Runtime};
 
@@ -37,8 +37,16 @@ impl Outcome {
 }
 
 pub(crate) fn ask_once(answer: Answer) -> Outcome {
+    ask_once_in(Dialect::OpenaiChat, answer)
+}
+
+/// Asks a service that speaks a dialect and gives this answer.
+pub(crate) fn ask_once_in(dialect: Dialect, answer: Answer) -> Outcome {
     let mock = Mock::serve(vec![answer]);
-    let outcome = ask(&provider(&mock));
+    let outcome = ask(&open(Service {
+        dialect,
+        ..service(&mock)
+    }));
     assert_eq!(mock.requests().len(), 1, "a provider tries once");
     outcome
 }
@@ -75,7 +83,8 @@ pub(crate) fn provider(mock: &Mock) -> RemoteModel {
 }
 
 pub(crate) fn open(service: Service) -> RemoteModel {
-    let model = model(&service.base_url);
+    let mut model = model(&service.base_url);
+    model.origin.api = service.dialect.name().into();
     RemoteModel::new(service, model, handle()).unwrap()
 }
 

@@ -9,14 +9,14 @@ mod keys;
 mod replay;
 mod told;
 
-use std::fs;
 use std::time::Duration;
 
+use providers::Dialect;
 use serde_json::json;
 use talaria_tests::mock::{Mock, Reply as Answer};
 
-use ask::{ask, ask_once, file, open, path, service};
-use told::{check, tell, without_usage};
+use ask::{ask, ask_once, file, open, service};
+use told::{check, check_complete, check_stream, tell, without_usage};
 
 /// Each stream with what comes out.
 const STREAMS: &[(&str, &str)] = &[
@@ -100,24 +100,13 @@ const STREAMS: &[(&str, &str)] = &[
 #[test]
 fn every_stream_comes_out_right_however_it_is_cut_into_pieces() {
     for (name, expect) in STREAMS {
-        let body = file(&format!("{name}.sse"));
-        let offsets = fs::read_to_string(path(&format!("{name}.chunks"))).unwrap_or_default();
-        let offsets = offsets.lines().map(|line| line.parse().unwrap()).collect();
-        check(name, Answer::sse(body.clone()).in_pieces(offsets), expect);
-        check(name, Answer::sse(body.clone()), expect);
-        check(name, Answer::sse(body).byte_by_byte(), expect);
+        check_stream(Dialect::OpenaiChat, name, expect);
     }
 }
 
 #[test]
 fn every_stream_of_the_folder_is_in_the_table() {
-    let mut found: Vec<String> = fs::read_dir(path(""))
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .filter_map(|name| name.strip_suffix(".sse").map(str::to_owned))
-        .collect();
-    found.sort();
-    assert_eq!(found, STREAMS.iter().map(|(name, _)| *name).collect::<Vec<_>>());
+    check_complete("chat-", STREAMS);
 }
 
 #[test]

@@ -1,14 +1,43 @@
 //! What came of a question, in one line: thought, text, calls (`new` for a made-up id), usage as prompt, cached,
 //! written, output and reasoning, and the finish or the class of the error.
 
+use std::fs;
+
 use agent_core::event::CallInput;
 use agent_core::provider::{Call, ProviderError, Usage};
+use providers::Dialect;
 use talaria_tests::mock::Reply as Answer;
 
-use crate::ask::{Outcome, ask_once};
+use crate::ask::{Outcome, ask_once_in, file, path};
 
 pub(crate) fn check(name: &str, answer: Answer, expect: &str) {
-    assert_eq!(tell(&ask_once(answer)), expect, "{name}");
+    check_in(Dialect::OpenaiChat, name, answer, expect);
+}
+
+pub(crate) fn check_in(dialect: Dialect, name: &str, answer: Answer, expect: &str) {
+    assert_eq!(tell(&ask_once_in(dialect, answer)), expect, "{name}");
+}
+
+/// A stream comes out the same however it is cut into pieces.
+pub(crate) fn check_stream(dialect: Dialect, name: &str, expect: &str) {
+    let body = file(&format!("{name}.sse"));
+    let offsets = fs::read_to_string(path(&format!("{name}.chunks"))).unwrap_or_default();
+    let offsets = offsets.lines().map(|line| line.parse().unwrap()).collect();
+    check_in(dialect, name, Answer::sse(body.clone()).in_pieces(offsets), expect);
+    check_in(dialect, name, Answer::sse(body.clone()), expect);
+    check_in(dialect, name, Answer::sse(body).byte_by_byte(), expect);
+}
+
+/// Each stream of the folder that begins with this word is in a table.
+pub(crate) fn check_complete(prefix: &str, table: &[(&str, &str)]) {
+    let mut found: Vec<String> = fs::read_dir(path(""))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter_map(|name| name.strip_suffix(".sse").map(str::to_owned))
+        .filter(|name| name.starts_with(prefix))
+        .collect();
+    found.sort();
+    assert_eq!(found, table.iter().map(|(name, _)| *name).collect::<Vec<_>>());
 }
 
 /// An outcome in one line, as in the tables above.
