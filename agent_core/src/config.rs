@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use crate::approval::Mode;
-use crate::provider::ModelRef;
+use crate::provider::{ModelRef, ThoughtLevel};
 
 /// All of it. Unknown keys are an error.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -13,6 +13,8 @@ use crate::provider::ModelRef;
 pub struct Config {
     /// The model of new sessions.
     pub model: ModelRef,
+    /// Models that answer, in this order, where a session's own can't be had.
+    pub fallback_models: Vec<ModelRef>,
     /// Model services, by the name that model names begin with.
     pub providers: BTreeMap<String, ProviderConfig>,
     /// How the agent works.
@@ -27,6 +29,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             model: ModelRef::offline(),
+            fallback_models: Vec::new(),
             providers: BTreeMap::new(),
             agent: AgentConfig::default(),
             approvals: ApprovalConfig::default(),
@@ -47,6 +50,8 @@ pub struct ProviderConfig {
     pub api_key_env: Option<String>,
     /// Headers sent with each request.
     pub headers: BTreeMap<String, String>,
+    /// Seconds in which nothing may come before the service counts as stalled; the default is 120.
+    pub stall_s: Option<u64>,
     /// What it serves; empty: asked from the service where someone wants to know.
     pub models: Vec<ModelConfig>,
 }
@@ -102,6 +107,8 @@ pub struct AgentConfig {
     pub mode: Mode,
     /// Model calls a turn.
     pub max_steps: u32,
+    /// How much models should think; `None` leaves it to their services.
+    pub thought_level: Option<ThoughtLevel>,
     /// Tools that no session has.
     pub disabled_tools: Vec<String>,
 }
@@ -111,6 +118,7 @@ impl Default for AgentConfig {
         Self {
             mode: Mode::Default,
             max_steps: 90,
+            thought_level: None,
             disabled_tools: Vec::new(),
         }
     }

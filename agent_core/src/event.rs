@@ -147,6 +147,15 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         detail: Option<String>,
     },
+    /// Room was made in the model's context. A replay and a search still see everything.
+    Compacted {
+        /// What comes before this row was made shorter.
+        before: u64,
+        /// In which way.
+        what: Compaction,
+        /// How full the context is now.
+        context: ContextUse,
+    },
     /// What lies between a mark and this event is out of the model's history and of a replay.
     HistoryMoved {
         /// The last row that stays.
@@ -230,6 +239,21 @@ pub enum Severity {
     Warning,
     /// Something is lost or not done.
     Error,
+}
+
+/// How room was made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Compaction {
+    /// Long outputs of tools, texts of linked files and pictures became one-line notes.
+    Outputs,
+    /// Pictures became one-line notes.
+    Pictures,
+    /// A summary took the place of the messages.
+    Summary {
+        /// The summary.
+        text: String,
+    },
 }
 
 /// What moved the start of the model's history.

@@ -3,6 +3,8 @@
 //! Odd endings are repaired here and never in place: every call gets a result, every turn that ended badly gets one
 //! closing message, and no message is empty. So a session can't be bricked by its own past.
 
+mod compaction;
+
 use std::collections::HashMap;
 
 use crate::content::Content;
@@ -19,6 +21,10 @@ const PAGE: usize = 512;
 #[derive(Default)]
 pub(crate) struct History {
     messages: Vec<Message>,
+    /// The row that each message began with; a reply and the results of its calls share one.
+    rows: Vec<u64>,
+    /// So many of the messages are in the count of tokens that the service gave last.
+    measured: usize,
     draft: Draft,
     /// The turn that has begun and not ended. What belongs to another one is not for the model: the core answered it
     /// itself, or its prompt is hidden.
@@ -39,6 +45,8 @@ struct Draft {
     calls: Vec<ToolCall>,
     results: HashMap<ToolCallId, ToolOutcome>,
     native: Option<Native>,
+    /// The row that it began with.
+    row: u64,
 }
 
 impl History {
@@ -78,7 +86,9 @@ impl History {
     /// Takes the next event in.
     pub(crate) fn follow(&mut self, envelope: &Envelope) {
         self.seq = self.seq.max(envelope.seq);
-        if let Event::UserMessage {
+        if let Event::Compacted { before, what, .. } = &envelope.event {
+            self.compact(*before, what);
+        } else if let Event::UserMessage {
             content,
             context,
             command: false,
@@ -87,7 +97,7 @@ impl History {
         {
             self.begin_turn(envelope.turn, content, context);
         } else if self.turn.is_some() && envelope.turn == self.turn {
-            self.go_on(&envelope.event);
+            self.go_on(envelope.seq, &envelope.event);
         }
     }
 
@@ -96,6 +106,13 @@ impl History {
         let bytes: usize = self.messages.iter().map(size).sum();
         let calls: usize = self.draft.calls.iter().map(|call| call_size(&to_call(call))).sum();
         (bytes + self.draft.text.len() + calls) as u64 / 4
+    }
+
+    /// Tokens of what came after the service counted last, roughly.
+    pub(crate) fn uncounted(&mut self) -> u64 {
+        self.settle();
+        let new = self.messages.iter().skip(self.measured);
+        new.map(size).sum::<usize>() as u64 / 4
     }
 
     /// Messages by who they are from: user, model, tools.
@@ -109,12 +126,18 @@ impl History {
         )
     }
 
-    fn go_on(&mut self, event: &Event) {
+    fn go_on(&mut self, row: u64, event: &Event) {
         match event {
-            Event::AgentText { text, .. } => self.speaking().text.push_str(text),
-            Event::AgentThought { text, .. } => self.speaking().thought.push_str(text),
-            Event::StepFinished { native, .. } => self.speaking().native.clone_from(native),
-            Event::ToolStarted { call } => self.draft.calls.push(call.clone()),
+            Event::AgentText { text, .. } => self.speaking(row).text.push_str(text),
+            Event::AgentThought { text, .. } => self.speaking(row).thought.push_str(text),
+            Event::StepFinished { native, .. } => {
+                self.speaking(row).native.clone_from(native);
+                self.measured = self.messages.len() + 1;
+            }
+            Event::ToolStarted { call } => {
+                self.draft.begin(row);
+                self.draft.calls.push(call.clone());
+            }
             Event::ToolFinished { id, outcome } => {
                 self.draft.results.insert(id.clone(), outcome.clone());
             }
@@ -127,6 +150,7 @@ impl History {
             | Event::ApprovalDecided { .. }
             | Event::PlanUpdated { .. }
             | Event::Notice { .. }
+            | Event::Compacted { .. }
             | Event::HistoryMoved { .. }
             | Event::SessionChanged { .. } => {}
         }
@@ -146,14 +170,20 @@ impl History {
         } else {
             content
         };
-        self.messages.push(Message::User(content));
+        self.push(self.seq, Message::User(content));
+    }
+
+    fn push(&mut self, row: u64, message: Message) {
+        self.messages.push(message);
+        self.rows.push(row);
     }
 
     /// The draft that the model is speaking into: a new one once the last one's calls have results.
-    fn speaking(&mut self) -> &mut Draft {
+    fn speaking(&mut self, row: u64) -> &mut Draft {
         if !self.draft.calls.is_empty() {
             self.settle();
         }
+        self.draft.begin(row);
         &mut self.draft
     }
 
@@ -163,15 +193,17 @@ impl History {
         if draft.text.is_empty() && draft.calls.is_empty() {
             return;
         }
-        self.messages.push(Message::Assistant {
+        let row = draft.row;
+        let reply = Message::Assistant {
             text: draft.text,
             thought: draft.thought,
             calls: draft.calls.iter().map(to_call).collect(),
             native: draft.native,
-        });
+        };
+        self.push(row, reply);
         for call in draft.calls {
             let outcome = draft.results.remove(&call.id);
-            self.messages.push(to_result(call, outcome));
+            self.push(row, to_result(call, outcome));
         }
     }
 
@@ -212,6 +244,7 @@ impl History {
         self.turn = None;
         self.draft = Draft::default();
         self.messages.truncate(self.turn_start);
+        self.rows.truncate(self.turn_start);
     }
 
     /// Ends the turn; the model's last word is its own, or the note.
@@ -231,16 +264,25 @@ impl History {
     }
 
     fn close_with(&mut self, note: &str) {
-        self.messages.push(Message::Assistant {
+        let closing = Message::Assistant {
             text: note.to_owned(),
             thought: String::new(),
             calls: Vec::new(),
             native: None,
-        });
+        };
+        self.push(self.seq, closing);
     }
 
     fn ends_with_result(&self) -> bool {
         matches!(self.messages.last(), Some(Message::ToolResult { .. }))
+    }
+}
+
+impl Draft {
+    fn begin(&mut self, row: u64) {
+        if self.row == 0 {
+            self.row = row;
+        }
     }
 }
 

@@ -3,10 +3,11 @@
 //! Calls go inward as methods of [`runtime::Runtime`]; what happens comes outward as [`event::Event`]s. Nothing here
 //! is async, speaks HTTP or a protocol, reads the environment or the home folder, or prints.
 //!
-//! Reading order: [`event`] (the contract), [`runtime`] (what may be asked), `turn` and `calls` (the loop), `history`
+//! Reading order: [`event`] (the contract), [`runtime`] (what may be asked), `turn`, `asking`, `compact` and `calls` (the loop), `history`
 //! (the model's view), [`provider`], [`tool`], [`workspace`] and [`setup`] (the ports), [`store`].
 
 pub mod approval;
+mod asking;
 mod backlog;
 pub mod boundary;
 mod calls;
@@ -14,6 +15,7 @@ pub mod cancel;
 pub mod change;
 mod claim;
 mod clock;
+mod compact;
 pub mod config;
 pub mod content;
 mod end;
@@ -38,6 +40,7 @@ pub mod prompt;
 pub mod provider;
 mod replay;
 mod resting;
+mod retry;
 pub mod runtime;
 pub mod script;
 mod session;

@@ -94,6 +94,7 @@ impl<'a> Replay<'a> {
             | Event::PlanUpdated { .. }
             | Event::StepFinished { .. }
             | Event::Notice { .. }
+            | Event::Compacted { .. }
             | Event::HistoryMoved { .. }
             | Event::SessionChanged { .. } => {}
         }

@@ -5,7 +5,9 @@
 use std::sync::Arc;
 
 use crate::approval::Mode;
+use crate::cancel::Cancel;
 use crate::claim;
+use crate::compact::{Compactor, Made, Reason};
 use crate::content::{Content, plain_text};
 use crate::engine::Engine;
 use crate::event::{Event, HistoryMove, SessionChange, StopReason};
@@ -13,7 +15,7 @@ use crate::history::History;
 use crate::id::{MessageId, TurnId};
 use crate::line::Voice;
 use crate::options;
-use crate::provider::{ModelRef, Usage};
+use crate::provider::{ModelRef, ProviderError, Usage};
 use crate::session::{Prompt, Session};
 use crate::title;
 use crate::tool::Tool;
@@ -31,7 +33,7 @@ pub struct CommandInfo {
 }
 
 /// All commands, in the order they are offered.
-pub const COMMANDS: [CommandInfo; 8] = [
+pub const COMMANDS: [CommandInfo; 9] = [
     info("help", "List the commands", None),
     info("model", "Show the model, or switch to another", Some("provider/model")),
     info(
@@ -41,6 +43,11 @@ pub const COMMANDS: [CommandInfo; 8] = [
     ),
     info("tools", "List the tools of this session", None),
     info("context", "Show how full the model's context is", None),
+    info(
+        "compact",
+        "Summarise the conversation so far to make room in the model's context",
+        Some("what to dwell on"),
+    ),
     info(
         "clear",
         "Forget the conversation so far; the files stay as they are",
@@ -72,6 +79,7 @@ enum Name {
     Mode,
     Tools,
     Context,
+    Compact,
     Clear,
     Title,
     Version,
@@ -91,6 +99,7 @@ pub(crate) fn parse(content: &[Content]) -> Option<Command> {
         "mode" => Name::Mode,
         "tools" => Name::Tools,
         "context" => Name::Context,
+        "compact" => Name::Compact,
         "clear" => Name::Clear,
         "title" => Name::Title,
         "version" => Name::Version,
@@ -106,7 +115,7 @@ pub(crate) fn parse(content: &[Content]) -> Option<Command> {
 pub(crate) fn acts_at_once(content: &[Content]) -> bool {
     parse(content).is_some_and(|command| match command.name {
         Name::Help | Name::Model | Name::Mode | Name::Tools | Name::Context | Name::Version => true,
-        Name::Clear | Name::Title => false,
+        Name::Compact | Name::Clear | Name::Title => false,
     })
 }
 
@@ -135,11 +144,47 @@ pub(crate) fn run(
     if is_cancelled {
         return Ok((StopReason::Cancelled, Usage::default()));
     }
-    let text = answer(engine, session, command, prompt.turn)?;
+    let (text, usage) = if command.name == Name::Compact {
+        match compact(engine, session, command, &prompt.cancel, prompt.turn) {
+            Err(TurnError::Provider(ProviderError::Cancelled)) => return Ok((StopReason::Cancelled, Usage::default())),
+            done => done?,
+        }
+    } else {
+        (answer(engine, session, command, prompt.turn)?, Usage::default())
+    };
     let mut speech = session.line.speak(Some(prompt.turn), MessageId::new(), Voice::Text);
     speech.say(text, &prompt.cancel);
     speech.end();
-    Ok((StopReason::EndTurn, Usage::default()))
+    Ok((StopReason::EndTurn, usage))
+}
+
+fn compact(
+    engine: &Engine,
+    session: &Session,
+    command: &Command,
+    cancel: &Cancel,
+    turn: TurnId,
+) -> Result<(String, Usage), TurnError> {
+    let mut history = session.take_history().read_on(&engine.store, &session.id)?;
+    let compactor = Compactor {
+        session,
+        turn,
+        cancel,
+        provider: session.settings().provider,
+        history: &mut history,
+    };
+    let made = compactor.make_room(Reason::Asked, &command.argument);
+    session.keep_history(history);
+    Ok(match made? {
+        Made::Room { before, after, usage } => {
+            let text = format!("The conversation so far is summarised: about {before} tokens became {after}.");
+            (text, usage)
+        }
+        Made::Nothing => (
+            "There is nothing yet that a summary would make shorter.".to_owned(),
+            Usage::default(),
+        ),
+    })
 }
 
 fn answer(engine: &Engine, session: &Session, command: &Command, turn: TurnId) -> Result<String, TurnError> {
@@ -149,6 +194,8 @@ fn answer(engine: &Engine, session: &Session, command: &Command, turn: TurnId) -
         Name::Version => format!("Talaria {}", env!("CARGO_PKG_VERSION")),
         Name::Tools => tools(session),
         Name::Context => context(engine, session)?,
+        // Its answer takes a while, and is given above.
+        Name::Compact => String::new(),
         Name::Clear if argument.is_empty() => "The conversation so far is forgotten. Files stay as they are.".into(),
         Name::Clear => "`/clear` takes no argument, and nothing was forgotten. Say `/clear` alone.".into(),
         Name::Title => set_title(session, turn, argument),

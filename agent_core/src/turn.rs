@@ -1,26 +1,29 @@
 //! The turn loop: ask the model, run its calls, again.
 
-use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::approval::Grant;
+use crate::asking::{self, Answer, Fallback};
 use crate::calls;
 use crate::cancel::Cancel;
 use crate::claim;
+use crate::compact::{Compactor, Made, Reason};
+use crate::config::Config;
 use crate::content::Content;
 use crate::end::End;
 use crate::engine::Engine;
 use crate::event::{ContextUse, ErrorClass, Event, Failure, HistoryMove, SessionChange, Severity, StopReason};
 use crate::history::History;
 use crate::id::{MessageId, TurnId};
-use crate::line::{Line, Speech, Voice};
+use crate::line::Line;
 use crate::news::{self, News};
 use crate::opening;
 use crate::prompt::Facts;
-use crate::provider::{Delta, Finish, ProviderError, Reply, Request, ToolSpec, Usage};
+use crate::provider::{Finish, ModelRef, Provider, ProviderError, Reply, ToolSpec, Usage};
 use crate::session::{Prompt, Session};
 use crate::settings::{Settings, Standing};
+use crate::setup::SetupError;
 use crate::slash;
 use crate::store::{Store, StoreError};
 use crate::title;
@@ -30,14 +33,16 @@ use crate::workspace::Workspace;
 /// A turn that runs.
 pub(crate) struct Turn<'a> {
     engine: &'a Engine,
-    session: &'a Session,
-    id: TurnId,
-    cancel: Cancel,
+    pub(crate) session: &'a Session,
+    pub(crate) id: TurnId,
+    pub(crate) cancel: Cancel,
     /// The workspace as it was when the turn began; a move takes effect with the next one.
     workspace: Arc<dyn Workspace>,
     /// Its tools as the model sees them.
-    specs: Vec<ToolSpec>,
-    history: History,
+    pub(crate) specs: Vec<ToolSpec>,
+    pub(crate) history: History,
+    /// The model that answers, if the session's own can't be had.
+    pub(crate) fallback: Option<Fallback>,
     usage: Usage,
     /// The row of its prompt.
     first_row: u64,
@@ -94,6 +99,7 @@ impl<'a> Turn<'a> {
                 .collect(),
             workspace: settings.workspace.clone(),
             history: session.take_history().read_on(&engine.store, &session.id)?,
+            fallback: None,
             usage: Usage::default(),
             first_row: 0,
         };
@@ -171,7 +177,7 @@ impl<'a> Turn<'a> {
     fn work(&mut self) -> Result<StopReason, TurnError> {
         let mut empty_replies = 0;
         for step in 1..=self.settings().config.agent.max_steps {
-            let (reply, spoke) = match self.ask() {
+            let Answer { reply, spoke } = match asking::ask(self) {
                 Ok(answer) => answer,
                 Err(ProviderError::Cancelled) => return Ok(StopReason::Cancelled),
                 Err(error @ ProviderError::Failed(_)) => return Err(error.into()),
@@ -205,58 +211,11 @@ impl<'a> Turn<'a> {
         Ok(StopReason::MaxSteps)
     }
 
-    /// Asks the model once; what it says goes out as it comes. Whether it said anything comes back with the reply.
-    fn ask(&mut self) -> Result<(Reply, bool), ProviderError> {
-        let settings = self.settings();
-        let system = self.session.standing().system.unwrap_or_default();
-        let id = MessageId::new();
-        let mut speech: Option<Speech> = None;
-        let mut ended = Vec::new();
-        let mut spoke = false;
-        let request = Request {
-            system: &system,
-            tools: &self.specs,
-            messages: self.history.messages(),
-            thinking: None,
-        };
-        let (line, turn, cancel) = (&self.session.line, self.id, &self.cancel);
-        let result = settings.provider.complete(&request, cancel, &mut |delta| {
-            let (voice, text) = match delta {
-                Delta::Text(text) => (Voice::Text, text),
-                Delta::Thought(text) => (Voice::Thought, text),
-            };
-            if text.is_empty() {
-                return ControlFlow::Continue(());
-            }
-            spoke |= voice == Voice::Text;
-            if speech.as_ref().is_none_or(|speech| speech.voice() != voice) {
-                ended.extend(speech.take().and_then(Speech::end));
-                speech = Some(line.speak(Some(turn), id.clone(), voice));
-            }
-            if let Some(speech) = &mut speech {
-                speech.say(text, cancel);
-            }
-            if cancel.is_set() {
-                ControlFlow::Break(())
-            } else {
-                ControlFlow::Continue(())
-            }
-        });
-        ended.extend(speech.take().and_then(Speech::end));
-        for envelope in &ended {
-            self.history.follow(envelope);
-        }
-        if self.cancel.is_set() {
-            return Err(ProviderError::Cancelled);
-        }
-        result.map(|reply| (reply, spoke))
-    }
-
     fn finish_step(&mut self, step: u32, reply: Reply) {
         self.usage = self.usage.plus(reply.usage);
         let context = ContextUse {
             used: tokens(&reply.usage).unwrap_or_else(|| self.history.estimate()),
-            window: self.settings().provider.model().context_window,
+            window: self.provider().model().context_window,
         };
         self.session
             .change_standing(|standing| standing.context = Some(context));
@@ -322,6 +281,41 @@ impl<'a> Turn<'a> {
 
     pub(crate) fn settings(&self) -> Settings {
         self.session.settings()
+    }
+
+    /// The model that answers now.
+    pub(crate) fn provider(&self) -> Arc<dyn Provider> {
+        let own = self.settings().provider;
+        self.fallback(&own.model().name)
+            .map_or_else(|| Arc::clone(&own), |fallback| Arc::clone(&fallback.provider))
+    }
+
+    /// What answers in place of this model.
+    pub(crate) fn fallback(&self, model: &ModelRef) -> Option<&Fallback> {
+        self.fallback.as_ref().filter(|fallback| fallback.is_for(model))
+    }
+
+    /// Makes room in the model's context. Says whether there is more than before.
+    pub(crate) fn make_room(&mut self, reason: Reason) -> Result<bool, ProviderError> {
+        let compactor = Compactor {
+            session: self.session,
+            turn: self.id,
+            cancel: &self.cancel,
+            provider: self.provider(),
+            history: &mut self.history,
+        };
+        match compactor.make_room(reason, "")? {
+            Made::Room { usage, .. } => {
+                self.usage = self.usage.plus(usage);
+                Ok(true)
+            }
+            Made::Nothing => Ok(false),
+        }
+    }
+
+    /// Opens another model.
+    pub(crate) fn open(&self, config: &Config, model: &ModelRef) -> Result<Arc<dyn Provider>, SetupError> {
+        self.engine.setup.provider(config, model)
     }
 
     pub(crate) fn store(&self) -> &Store {

@@ -110,6 +110,13 @@ fn make_sense(config: &Config) -> Result<(), String> {
     if config.terminal.timeout_s == 0 {
         return Err("terminal.timeout_s is 0, so that no command could run; the default is 180".into());
     }
+    for (name, provider) in &config.providers {
+        if provider.stall_s == Some(0) {
+            return Err(format!(
+                "providers.{name}.stall_s is 0, so that nothing could ever come; the default is 120"
+            ));
+        }
+    }
     for name in &config.agent.disabled_tools {
         known_tool(name)?;
     }
@@ -178,7 +185,7 @@ mod tests {
             "[providers.local]\nurl = \"x\"\n",
             "/c.toml:2: unknown key `url` in [providers.local]; known are api, base_url",
         );
-        check("colour = 1", "unknown key `colour`; known are model, providers");
+        check("colour = 1", "unknown key `colour`; known are model, fallback_models");
         check("model = \"gpt-5\"", "/c.toml:1: `model`: `gpt-5` is not a model's name");
         check("model = 5", "/c.toml:1: `model`: invalid type");
         check("a = = 1", "/c.toml:1: ");

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use agent_core::config::{Api, Config, ProviderConfig};
 use url::{Host, Url};
@@ -35,6 +36,8 @@ pub(crate) struct Remote {
     pub(crate) key: KeyRule,
     /// Headers sent with each request.
     pub(crate) headers: BTreeMap<String, String>,
+    /// How long nothing may come before it counts as stalled, if the user has said.
+    pub(crate) stall: Option<Duration>,
     /// Its models take pictures unless the configuration says otherwise.
     pub(crate) images: bool,
 }
@@ -157,6 +160,7 @@ fn remote(
             Some(variable) => KeyRule::Required(variable),
         },
         headers: entry.headers.clone(),
+        stall: entry.stall_s.map(Duration::from_secs),
         images: well_known.is_some_and(|known| known.images),
     })
 }

@@ -363,6 +363,7 @@ impl Names {
             }
             Event::StepFinished { step, finish, .. } => format!("step {step}: {finish:?}"),
             Event::Notice { severity, title, .. } => format!("notice {severity:?}: {title}"),
+            Event::Compacted { before, what, .. } => format!("compacted before {before}: {what:?}"),
             Event::HistoryMoved { why, .. } => format!("history moved: {why:?}"),
             Event::SessionChanged { change } => match change {
                 SessionChange::Title(title) => format!("title: {title}"),

@@ -11,8 +11,8 @@ use agent_core::approval::{Approval, ApprovalOption, DecidedBy, Decision, Grant,
 use agent_core::change::FileChange;
 use agent_core::content::{Blob, Content};
 use agent_core::event::{
-    CallInput, ContextUse, Display, Envelope, ErrorClass, Event, Failure, HistoryMove, PlanEntry, PlanStatus, Progress,
-    SessionChange, Severity, StopReason, ToolCall, ToolKind, ToolOutcome, ToolOutput, ToolStatus,
+    CallInput, Compaction, ContextUse, Display, Envelope, ErrorClass, Event, Failure, HistoryMove, PlanEntry,
+    PlanStatus, Progress, SessionChange, Severity, StopReason, ToolCall, ToolKind, ToolOutcome, ToolOutput, ToolStatus,
 };
 use agent_core::id::TurnId;
 use agent_core::plan::{CommandFacts, CommandPlan, ExactCommand, Location, Place, Plan};
@@ -62,6 +62,13 @@ fn usage() -> Usage {
         output: Some(1),
         reasoning: Some(1),
         cost_nano_usd: Some(1),
+    }
+}
+
+fn full() -> ContextUse {
+    ContextUse {
+        used: 1,
+        window: Some(2),
     }
 }
 
@@ -173,10 +180,7 @@ fn step_finished() -> Event {
     Event::StepFinished {
         step: 1,
         usage: usage(),
-        context: ContextUse {
-            used: 1,
-            window: Some(2),
-        },
+        context: full(),
         finish: Finish::Stop,
         native: Some(Native {
             origin,
@@ -228,7 +232,12 @@ fn next(event: Option<&Event>) -> Option<Event> {
             title: text,
             detail: Some("d".into()),
         },
-        Some(Event::Notice { .. }) => Event::HistoryMoved {
+        Some(Event::Notice { .. }) => Event::Compacted {
+            before: 1,
+            what: Compaction::Summary { text },
+            context: full(),
+        },
+        Some(Event::Compacted { .. }) => Event::HistoryMoved {
             keep_upto: 1,
             why: HistoryMove::Clear,
         },

@@ -642,6 +642,7 @@ fn number(event: &Event) -> usize {
         Event::PlanUpdated { .. } => 9,
         Event::StepFinished { .. } => 10,
         Event::Notice { .. } => 11,
+        Event::Compacted { .. } => 16,
         Event::HistoryMoved { .. } => 12,
         Event::SessionChanged { .. } => 13,
         Event::TurnFinished { .. } => 14,
@@ -652,7 +653,7 @@ fn number(event: &Event) -> usize {
 #[test]
 fn every_event_has_a_row() {
     let covered: BTreeSet<usize> = rows().iter().map(|row| number(&row.event)).collect();
-    assert_eq!(covered, (0..16).collect());
+    assert_eq!(covered, (0..17).collect());
 }
 
 #[test]

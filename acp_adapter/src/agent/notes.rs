@@ -46,6 +46,7 @@ impl Notes {
             | Event::ApprovalDecided { .. }
             | Event::PlanUpdated { .. }
             | Event::StepFinished { .. }
+            | Event::Compacted { .. }
             | Event::HistoryMoved { .. }
             | Event::TurnFinished { .. }
             | Event::TurnFailed { .. } => voices.say(turn, None),

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::Outward;
 use crate::content::Content;
-use crate::event::{CallInput, Event, ToolOutput};
+use crate::event::{CallInput, Compaction, Event, ToolOutput};
 use crate::plan::Plan;
 
 /// Roughly the bytes that something takes: exact for what can be large, a flat sum for the rest.
@@ -29,6 +29,10 @@ fn event_weight(event: &Event) -> usize {
         Event::ToolFinished { outcome, .. } => output_weight(&outcome.output),
         Event::ApprovalRequested { approval } => approval.shown.as_ref().map_or(0, |shown| plan_weight(&shown.plan)),
         Event::StepFinished { native, .. } => native.as_ref().map_or(0, |native| native.item.len()),
+        Event::Compacted { what, .. } => match what {
+            Compaction::Summary { text } => text.len(),
+            Compaction::Outputs | Compaction::Pictures => 0,
+        },
         Event::PlanUpdated { entries } => entries.iter().map(|entry| entry.content.len()).sum(),
         Event::ApprovalDecided { .. }
         | Event::Notice { .. }

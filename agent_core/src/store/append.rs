@@ -185,6 +185,7 @@ fn kind(event: &Event) -> &'static str {
         Event::PlanUpdated { .. } => "plan_updated",
         Event::StepFinished { .. } => "step_finished",
         Event::Notice { .. } => "notice",
+        Event::Compacted { .. } => "compacted",
         Event::HistoryMoved { .. } => "history_moved",
         Event::SessionChanged { .. } => "session_changed",
         Event::TurnFinished { .. } => "turn_finished",

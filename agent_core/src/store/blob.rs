@@ -92,6 +92,7 @@ fn lists(event: &Event) -> [&[Content]; 2] {
         | Event::PlanUpdated { .. }
         | Event::StepFinished { .. }
         | Event::Notice { .. }
+        | Event::Compacted { .. }
         | Event::HistoryMoved { .. }
         | Event::SessionChanged { .. }
         | Event::TurnFinished { .. }
@@ -114,6 +115,7 @@ fn lists_mut(event: &mut Event) -> [&mut [Content]; 2] {
         | Event::PlanUpdated { .. }
         | Event::StepFinished { .. }
         | Event::Notice { .. }
+        | Event::Compacted { .. }
         | Event::HistoryMoved { .. }
         | Event::SessionChanged { .. }
         | Event::TurnFinished { .. }

@@ -8,7 +8,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::SessionRecord;
 use super::value::{PathColumn, StoredPath, column, count};
-use crate::event::{ContextUse, Envelope, Event, SessionChange};
+use crate::event::{Compaction, ContextUse, Envelope, Event, SessionChange};
 use crate::id::SessionId;
 use crate::prompt::Facts;
 use crate::provider::Usage;
@@ -31,6 +31,12 @@ pub(super) fn fold(record: &mut SessionRecord, envelope: &Envelope, at_ms: i64) 
         }
         Event::SessionChanged { change } => change_session(record, change),
         // The notes that told more are out of the history; what the prompt says is still there.
+        Event::Compacted { what, context, .. } => {
+            record.context = Some(*context);
+            if matches!(what, Compaction::Summary { .. }) {
+                record.told.clone_from(&record.begun);
+            }
+        }
         Event::HistoryMoved { .. } => record.told.clone_from(&record.begun),
         Event::UserMessage { command: true, .. }
         | Event::AgentThought { .. }

@@ -357,7 +357,7 @@ impl<T: Write, S: Write> People<T, S> {
     pub(crate) fn print(&mut self, event: &Event) -> io::Result<()> {
         match event {
             Event::UserMessage { content, .. } if self.audience == Audience::Transcript => self.prompt(content),
-            Event::UserMessage { .. } | Event::StepFinished { .. } => Ok(()),
+            Event::UserMessage { .. } | Event::StepFinished { .. } | Event::Compacted { .. } => Ok(()),
             Event::AgentText { text, .. } => self.answer(text),
             Event::AgentThought { text, .. } => self.dim(Open::Thought, text),
             Event::ToolStarted { call } => self.started(call),

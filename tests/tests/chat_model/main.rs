@@ -7,6 +7,8 @@ mod credentials;
 mod ends;
 mod mention;
 mod reload;
+mod retries;
+mod room;
 mod tools;
 
 use serde_json::{Value, json};

@@ -68,7 +68,9 @@ pub fn live(envelope: Envelope, client: &Client) -> Vec<Effect> {
         }],
         Event::ApprovalDecided { id, call, decision, .. } => decided(id, &call, decision),
         Event::PlanUpdated { entries } => update(plan(&entries)),
-        Event::StepFinished { context, .. } => view::usage(context).into_iter().map(Effect::Update).collect(),
+        Event::StepFinished { context, .. } | Event::Compacted { context, .. } => {
+            view::usage(context).into_iter().map(Effect::Update).collect()
+        }
         Event::Notice {
             severity,
             title,
@@ -109,6 +111,7 @@ pub fn replay(envelope: Envelope) -> Vec<Effect> {
         | Event::ApprovalDecided { .. }
         | Event::StepFinished { .. }
         | Event::Notice { .. }
+        | Event::Compacted { .. }
         | Event::HistoryMoved { .. }
         | Event::TurnFinished { .. } => Vec::new(),
     }

@@ -1,0 +1,142 @@
+//! Whether a failed request is tried again, and when. Only what can pass by itself is.
+
+use std::time::Duration;
+
+use crate::event::{ErrorClass, Failure};
+
+/// How often a request is made at most.
+pub(crate) const TRIES: u32 = 4;
+
+/// The longest wait that a service may ask for; a longer one is told instead.
+const LONGEST_WAIT: Duration = Duration::from_secs(5 * 60);
+/// Without a word of the service, the first wait is at most this, and each further one at most twice as long.
+const FIRST_WAIT: Duration = Duration::from_millis(500);
+/// No wait of our own choice is longer.
+const LONGEST_OWN_WAIT: Duration = Duration::from_secs(8);
+
+/// How long to wait before the next try, after so many have failed; none where there is none. `share` of 0 to 1 is
+/// where in the span of a wait of our own choice it falls: by chance, so that many clients don't come back at once.
+pub(crate) fn wait_before_next(failure: &Failure, tries: u32, share: f64) -> Option<Duration> {
+    if tries >= TRIES || !passes_by_itself(failure.class) {
+        return None;
+    }
+    match failure.retry_after_ms.map(Duration::from_millis) {
+        Some(asked) => (asked <= LONGEST_WAIT).then_some(asked),
+        None => {
+            let doubled = FIRST_WAIT * 2_u32.saturating_pow(tries.saturating_sub(1));
+            Some(doubled.min(LONGEST_OWN_WAIT).mul_f64(share))
+        }
+    }
+}
+
+/// Whether the same request may succeed a little later.
+fn passes_by_itself(class: ErrorClass) -> bool {
+    match class {
+        ErrorClass::RateLimit
+        | ErrorClass::Overloaded
+        | ErrorClass::Server
+        | ErrorClass::Timeout
+        | ErrorClass::Network => true,
+        ErrorClass::Auth
+        | ErrorClass::Billing
+        | ErrorClass::Tls
+        | ErrorClass::ContextOverflow
+        | ErrorClass::PayloadTooLarge
+        | ErrorClass::ImageRejected
+        | ErrorClass::ModelNotFound
+        | ErrorClass::ContentPolicy
+        | ErrorClass::BadRequest
+        | ErrorClass::Protocol
+        | ErrorClass::Config
+        | ErrorClass::Held
+        | ErrorClass::Internal => false,
+    }
+}
+
+/// Whether another model may do better: this one can't be had now. What is wrong with the request or the key is for the
+/// user to mend.
+pub(crate) fn another_model_may_answer(class: ErrorClass) -> bool {
+    passes_by_itself(class)
+        || match class {
+            ErrorClass::Billing | ErrorClass::ModelNotFound | ErrorClass::Tls | ErrorClass::Protocol => true,
+            ErrorClass::RateLimit
+            | ErrorClass::Overloaded
+            | ErrorClass::Server
+            | ErrorClass::Timeout
+            | ErrorClass::Network
+            | ErrorClass::Auth
+            | ErrorClass::ContextOverflow
+            | ErrorClass::PayloadTooLarge
+            | ErrorClass::ImageRejected
+            | ErrorClass::ContentPolicy
+            | ErrorClass::BadRequest
+            | ErrorClass::Config
+            | ErrorClass::Held
+            | ErrorClass::Internal => false,
+        }
+}
+
+/// What a failure says once it is final: how often it was tried, or for how long the service wants to be left alone.
+pub(crate) fn final_words(mut failure: Failure, tries: u32) -> Failure {
+    let asked = failure.retry_after_ms.map(Duration::from_millis);
+    if let Some(asked) = asked.filter(|asked| *asked > LONGEST_WAIT) {
+        failure
+            .message
+            .push_str(&format!("; it takes no request before {}", words(asked)));
+    }
+    if tries > 1 {
+        failure.message.push_str(&format!("; given up after {tries} tries"));
+    }
+    failure
+}
+
+/// A time as people say it, rounded up.
+pub(crate) fn words(time: Duration) -> String {
+    match time.as_millis() {
+        ..1000 => "less than a second".to_owned(),
+        1000..120_000 => format!("{} s", time.as_millis().div_ceil(1000)),
+        millis => format!("{} min", millis.div_ceil(60_000)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failure(class: ErrorClass, retry_after_ms: Option<u64>) -> Failure {
+        Failure {
+            retry_after_ms,
+            ..Failure::new(class, "it failed")
+        }
+    }
+
+    #[test]
+    fn waits_grow_by_chance_and_end() {
+        let wait = |tries, share| wait_before_next(&failure(ErrorClass::Server, None), tries, share);
+        let millis = Duration::from_millis;
+        assert_eq!(wait(1, 1.0), Some(millis(500)));
+        assert_eq!(wait(2, 1.0), Some(millis(1000)));
+        assert_eq!(wait(3, 0.5), Some(millis(1000)));
+        assert_eq!(wait(1, 0.0), Some(Duration::ZERO));
+        assert_eq!(wait(TRIES, 1.0), None);
+    }
+
+    #[test]
+    fn a_service_that_says_when_is_believed_within_reason() {
+        let wait = |ms| wait_before_next(&failure(ErrorClass::RateLimit, Some(ms)), 1, 0.5);
+        assert_eq!(wait(7000), Some(Duration::from_secs(7)));
+        assert_eq!(wait(300_000), Some(Duration::from_secs(300)));
+        assert_eq!(wait(300_001), None);
+        let told = final_words(failure(ErrorClass::RateLimit, Some(600_000)), 1);
+        assert_eq!(told.message, "it failed; it takes no request before 10 min");
+    }
+
+    #[test]
+    fn what_does_not_pass_by_itself_is_not_tried_again() {
+        for class in [ErrorClass::Auth, ErrorClass::BadRequest, ErrorClass::ContextOverflow] {
+            assert_eq!(wait_before_next(&failure(class, Some(1)), 1, 0.5), None, "{class:?}");
+        }
+        assert!(another_model_may_answer(ErrorClass::Billing));
+        assert!(!another_model_may_answer(ErrorClass::Auth));
+    }
+}
