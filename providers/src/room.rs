@@ -13,11 +13,16 @@ const LEAST_ROOM: u64 = 256;
 /// Tokens that the reply may have: what the model can, and no more than its context still holds.
 pub(crate) fn reply_limit(request: &Request<'_>, model: &ModelInfo) -> Option<u64> {
     let most = model.max_output?;
-    let Some(window) = model.context_window else {
-        return Some(most);
-    };
-    let room = window.saturating_sub(estimate(request));
-    (room >= LEAST_ROOM).then_some(most.min(room))
+    match left(request, model) {
+        Some(room) => (room >= LEAST_ROOM).then_some(most.min(room)),
+        None => Some(most),
+    }
+}
+
+/// Tokens that the context still holds beside the request, where its size is known.
+pub(crate) fn left(request: &Request<'_>, model: &ModelInfo) -> Option<u64> {
+    let window = model.context_window?;
+    Some(window.saturating_sub(estimate(request)))
 }
 
 /// About how many tokens a request has, rather too many: a token is seldom less than three bytes in any script.

@@ -3,15 +3,11 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use agent_core::event::CallInput;
 use agent_core::provider::Call;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::chunk::{CallPiece, object};
-use crate::trouble::Trouble;
-
-/// The most calls that one reply may make.
-pub(crate) const MOST: usize = 128;
+use crate::call::{MOST, Nameless, input, new_id};
 
 /// The calls of one reply so far, in the order of their first pieces.
 #[derive(Default)]
@@ -30,17 +26,6 @@ struct OpenCall {
 pub(crate) struct Finished {
     pub calls: Vec<Call>,
     pub extras: BTreeMap<String, Value>,
-}
-
-/// A call that nobody can run.
-#[derive(Debug, PartialEq, thiserror::Error)]
-#[error("sent a call without a tool's name")]
-pub(crate) struct Nameless;
-
-impl From<Nameless> for Trouble {
-    fn from(error: Nameless) -> Self {
-        Self::Broke(error.to_string())
-    }
 }
 
 impl Calls {
@@ -132,26 +117,11 @@ impl OpenCall {
     }
 }
 
-fn input(arguments: String, cut: bool) -> CallInput {
-    if arguments.trim().is_empty() && !cut {
-        return CallInput::Json(Value::Object(Map::new()));
-    }
-    match serde_json::from_str(&arguments) {
-        Ok(Value::Null) => CallInput::Json(Value::Object(Map::new())),
-        Ok(value) => CallInput::Json(value),
-        Err(_) => CallInput::Malformed(arguments),
-    }
-}
-
-/// An id that no other call of the session has.
-fn new_id(position: usize) -> String {
-    format!("call_{position}_{:016x}", fastrand::u64(..))
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
 
+    use agent_core::event::CallInput;
     use serde_json::json;
 
     use super::*;

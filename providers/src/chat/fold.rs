@@ -5,9 +5,10 @@ use std::ops::ControlFlow;
 use agent_core::provider::{Delta, Finish, Origin, Reply, Usage};
 use serde_json::Value;
 
-use super::calls::{Calls, MOST};
+use super::calls::Calls;
 use super::chunk::{Choice, Chunk, Piece, Tokens};
 use super::kept::Kept;
+use crate::call::too_many;
 use crate::classify::Said;
 use crate::dialect::{Draft, Sink, send};
 use crate::trouble::{Stop, Trouble};
@@ -108,7 +109,7 @@ impl Fold {
             self.calls.add(call);
         }
         if self.calls.are_too_many() {
-            return Err(Trouble::Broke(format!("made more than {MOST} calls in one reply")).into());
+            return Err(too_many().into());
         }
         Ok(())
     }
