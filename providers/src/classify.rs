@@ -76,8 +76,14 @@ impl Said {
             ),
             (says(CONTENT_POLICY), ErrorClass::ContentPolicy),
             (refuses && says(&["image"]) && says(REJECTED), ErrorClass::ImageRejected),
+            (says(&["timeout_error"]), ErrorClass::Timeout),
             (status.is_none() && says(RATE_LIMIT), ErrorClass::RateLimit),
             (status.is_none() && says(AUTH), ErrorClass::Auth),
+            (
+                status.is_none() && says(&["request_too_large"]),
+                ErrorClass::PayloadTooLarge,
+            ),
+            (status.is_none() && says(&["invalid_request"]), ErrorClass::BadRequest),
         ];
         rules.into_iter().find_map(|(fits, class)| fits.then_some(class))
     }
@@ -103,7 +109,12 @@ const CONTEXT_OVERFLOW: &[&str] = &[
     "input token count",
 ];
 const OVERLOADED: &[&str] = &["overloaded", "at capacity", "over capacity"];
-const MODEL_NOT_FOUND: &[&str] = &["model_not_found", "not a valid model", "unknown model"];
+const MODEL_NOT_FOUND: &[&str] = &[
+    "model_not_found",
+    "not a valid model",
+    "unknown model",
+    "not_found_error",
+];
 const NOT_FOUND: &[&str] = &["not found", "does not exist", "doesn't exist"];
 const CONTENT_POLICY: &[&str] = &[
     "content_policy",
@@ -117,9 +128,16 @@ const REJECTED: &[&str] = &[
     "could not process",
     "unable to process",
     "too large",
+    "exceed",
 ];
 const RATE_LIMIT: &[&str] = &["rate limit", "rate_limit", "too many requests"];
-const AUTH: &[&str] = &["api key", "api_key", "unauthorized", "authentication"];
+const AUTH: &[&str] = &[
+    "api key",
+    "api_key",
+    "unauthorized",
+    "authentication",
+    "permission_error",
+];
 
 fn class_by_status(status: Option<u16>) -> ErrorClass {
     match status {
@@ -202,6 +220,52 @@ mod tests {
         check(None, r#"{"error":{"message":"x","code":"429"}}"#, ErrorClass::RateLimit);
         check(None, r#"{"error":"Rate limit reached"}"#, ErrorClass::RateLimit);
         check(None, r#"{"error":{"message":"x"}}"#, ErrorClass::Server);
+    }
+
+    #[test]
+    fn the_types_of_anthropic_are_understood_with_a_status_and_without() {
+        let table = [
+            ("invalid_request_error", 400, ErrorClass::BadRequest),
+            ("authentication_error", 401, ErrorClass::Auth),
+            ("billing_error", 402, ErrorClass::Billing),
+            ("permission_error", 403, ErrorClass::Auth),
+            ("not_found_error", 404, ErrorClass::ModelNotFound),
+            ("request_too_large", 413, ErrorClass::PayloadTooLarge),
+            ("rate_limit_error", 429, ErrorClass::RateLimit),
+            ("api_error", 500, ErrorClass::Server),
+            ("timeout_error", 504, ErrorClass::Timeout),
+            ("overloaded_error", 529, ErrorClass::Overloaded),
+        ];
+        for (kind, status, class) in table {
+            let body = format!(r#"{{"type":"error","error":{{"type":"{kind}","message":"x"}},"request_id":"r"}}"#);
+            check(status, &body, class);
+            check(None, &body, class);
+        }
+    }
+
+    #[test]
+    fn anthropics_words_say_more_than_its_types() {
+        let check = |words: &str, class| {
+            let error = serde_json::json!({"type": "invalid_request_error", "message": words});
+            let body = serde_json::json!({"type": "error", "error": error}).to_string();
+            check(400, &body, class);
+        };
+        check(
+            "Your credit balance is too low to access the Anthropic API.",
+            ErrorClass::Billing,
+        );
+        check(
+            "prompt is too long: 205120 tokens > 200000 maximum",
+            ErrorClass::ContextOverflow,
+        );
+        check(
+            "messages.0.content.1.image.source.base64: image exceeds 5 MB maximum",
+            ErrorClass::ImageRejected,
+        );
+        check(
+            "max_tokens: 99999 > 64000, which is the maximum allowed number of output tokens",
+            ErrorClass::BadRequest,
+        );
     }
 
     #[test]
