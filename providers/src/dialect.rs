@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 use agent_core::provider::{Delta, ModelInfo, Origin, Reply, Request};
 use reqwest::header::HeaderName;
 
+use crate::anthropic::Messages;
 use crate::chat::Chat;
 use crate::models::ListedModel;
 use crate::trouble::{Stop, Trouble};
@@ -16,6 +17,8 @@ pub enum Dialect {
     /// OpenAI Chat Completions, and the many servers that speak it.
     #[default]
     OpenaiChat,
+    /// Anthropic Messages.
+    Anthropic,
 }
 
 impl Dialect {
@@ -23,6 +26,7 @@ impl Dialect {
     pub fn name(self) -> &'static str {
         match self {
             Self::OpenaiChat => "openai-chat",
+            Self::Anthropic => "anthropic",
         }
     }
 
@@ -30,6 +34,7 @@ impl Dialect {
     pub(crate) fn codec(self) -> &'static dyn Codec {
         match self {
             Self::OpenaiChat => &Chat,
+            Self::Anthropic => &Messages,
         }
     }
 }

@@ -4,10 +4,11 @@
 //! tries once; what is tried again, and when, is the core's decision.
 //!
 //! Reading order: [`Service`] (where a model is), [`RemoteModel`] (asks it), `dialect` (what differs between services) and
-//! one module for each dialect: `chat`. Then inward: `client`, `sse` and `mask` (bytes), `content` and
+//! one module for each dialect: `chat` and `anthropic`. Then inward: `client`, `sse` and `mask` (bytes), `content` and
 //! `room` (what all requests have), `call` (what all calls have), `trouble`, `classify` and `retry_after` (what went
 //! wrong).
 
+mod anthropic;
 mod call;
 mod chat;
 mod classify;

@@ -1,0 +1,204 @@
+//! The events of a streamed reply to a whole one.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+
+use agent_core::provider::{Call, Delta, Finish, Origin, Reply};
+use serde_json::{Map, Value};
+
+use super::block::{Block, OpenCall, Thought};
+use super::event::{Event, Piece, Tokens, Whole};
+use super::kept::{Kept, KeptThought};
+use crate::call::{MOST, too_many};
+use crate::classify::Said;
+use crate::dialect::{Draft, Sink, send};
+use crate::trouble::{Stop, Trouble};
+
+/// A reply so far.
+#[derive(Default)]
+pub(super) struct Fold {
+    blocks: Vec<Block>,
+    /// Where in `blocks` the service's number leads.
+    places: HashMap<u64, usize>,
+    /// How many bytes of text have come.
+    text: usize,
+    calls: usize,
+    tokens: Tokens,
+    /// Why the service stopped.
+    reason: Option<String>,
+    /// The service has said that nothing follows.
+    has_ended: bool,
+}
+
+impl Draft for Fold {
+    fn add(&mut self, data: &str, sink: &mut Sink<'_>) -> Result<ControlFlow<()>, Stop> {
+        match event(data)? {
+            Event::MessageStart { message } => self.count(message.usage),
+            Event::ContentBlockStart { index, content_block } => {
+                self.places.insert(index, self.blocks.len());
+                self.begin(content_block, sink)?;
+            }
+            Event::ContentBlockDelta { index, delta } => self.extend(index, delta, sink)?,
+            Event::MessageDelta { delta, usage } => {
+                self.count(usage);
+                self.reason = delta.stop_reason.or(self.reason.take());
+            }
+            Event::MessageStop => {
+                self.has_ended = true;
+                return Ok(ControlFlow::Break(()));
+            }
+            Event::Error { error } => return Err(Trouble::Said(Said::in_json(&error)).into()),
+            Event::Other => {}
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn add_whole(&mut self, body: &str, sink: &mut Sink<'_>) -> Result<(), Stop> {
+        let Ok(Whole {
+            content: Some(content),
+            stop_reason,
+            usage,
+        }) = serde_json::from_str(body)
+        else {
+            return Err(Trouble::Said(Said::in_body(body)).into());
+        };
+        for block in content {
+            self.begin(block, sink)?;
+        }
+        self.count(usage);
+        self.reason = stop_reason;
+        self.has_ended = true;
+        Ok(())
+    }
+
+    /// A reason is not the end here: an event of its own is.
+    fn has_finished(&self) -> bool {
+        self.has_ended
+    }
+
+    fn end(self: Box<Self>, origin: &Origin) -> Result<Reply, Trouble> {
+        let reason = self.reason.filter(|_| self.has_ended).ok_or(Trouble::EndedEarly)?;
+        let finish = match finish(&reason) {
+            Finish::Stop | Finish::ToolCalls if self.calls == 0 => Finish::Stop,
+            Finish::Stop | Finish::ToolCalls => Finish::ToolCalls,
+            other @ (Finish::Length | Finish::ContentFilter | Finish::Refusal) => other,
+        };
+        let cut = matches!(finish, Finish::Length | Finish::ContentFilter | Finish::Refusal);
+        let (calls, kept) = parts(self.blocks, cut)?;
+        Ok(Reply {
+            calls,
+            finish,
+            usage: self.tokens.into(),
+            native: kept.into_native(origin),
+        })
+    }
+}
+
+impl Fold {
+    /// A count that makes no sense is not worth a reply.
+    fn count(&mut self, usage: Option<Value>) {
+        if let Some(Ok(tokens)) = usage.map(serde_json::from_value) {
+            self.tokens.update(tokens);
+        }
+    }
+
+    /// Begins a block with what it holds already: most begin empty, all of a whole reply do not.
+    fn begin(&mut self, fields: Map<String, Value>, sink: &mut Sink<'_>) -> Result<(), Stop> {
+        let text = |field: &str| fields.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let block = match text("type").as_str() {
+            "text" => {
+                self.say(text("text"), sink)?;
+                Block::Text
+            }
+            "thinking" | "redacted_thinking" => {
+                send(Delta::Thought(text("thinking")), sink)?;
+                Block::Thought(Thought {
+                    after_text: self.text,
+                    fields,
+                })
+            }
+            "tool_use" => {
+                self.calls += 1;
+                Block::Call(OpenCall::new(fields))
+            }
+            _ => Block::Unknown,
+        };
+        self.blocks.push(block);
+        if self.calls > MOST {
+            Err(too_many().into())
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Adds a piece to its block; one that doesn't fit there says nothing. Text needs no block to be read.
+    fn extend(&mut self, index: u64, piece: Piece, sink: &mut Sink<'_>) -> Result<(), Stop> {
+        let place = self.places.get(&index);
+        match (place.map(|place| &mut self.blocks[*place]), piece) {
+            (Some(Block::Text) | None, Piece::TextDelta { text }) => self.say(text, sink),
+            (None, Piece::ThinkingDelta { thinking }) => send(Delta::Thought(thinking), sink),
+            (Some(Block::Thought(thought)), Piece::ThinkingDelta { thinking }) => {
+                thought.extend(&thinking);
+                send(Delta::Thought(thinking), sink)
+            }
+            (Some(Block::Thought(thought)), Piece::SignatureDelta { signature }) => {
+                thought.sign(signature);
+                Ok(())
+            }
+            (Some(Block::Call(call)), Piece::InputJsonDelta { partial_json }) => {
+                call.extend(&partial_json);
+                Ok(())
+            }
+            (Some(Block::Text | Block::Thought(_) | Block::Call(_) | Block::Unknown) | None, _) => Ok(()),
+        }
+    }
+
+    fn say(&mut self, text: String, sink: &mut Sink<'_>) -> Result<(), Stop> {
+        self.text += text.len();
+        send(Delta::Text(text), sink)
+    }
+}
+
+/// Reads an event. Gateways send errors in a form of their own.
+fn event(data: &str) -> Result<Event, Trouble> {
+    if data.trim() == "[DONE]" {
+        return Ok(Event::Other);
+    }
+    serde_json::from_str(data).map_err(|error| match serde_json::from_str::<Value>(data) {
+        Ok(body) if !body["error"].is_null() => Trouble::Said(Said::in_json(&body)),
+        Ok(_) | Err(_) => Trouble::Broke(format!("sent an event that is none of Anthropic Messages ({error})")),
+    })
+}
+
+/// The calls of a reply, and what of it goes back unchanged. With `cut` its last block may have lost its end.
+fn parts(blocks: Vec<Block>, cut: bool) -> Result<(Vec<Call>, Kept), Trouble> {
+    let last = blocks.len().saturating_sub(1);
+    let (mut calls, mut kept) = (Vec::<Call>::new(), Kept::default());
+    for (position, block) in blocks.into_iter().enumerate() {
+        match block {
+            Block::Call(call) => {
+                let taken = |id: &str| calls.iter().any(|call| call.id == id);
+                let call = call.finish(calls.len(), taken, cut && position == last)?;
+                calls.push(call);
+            }
+            Block::Thought(Thought { after_text, fields }) => kept.push(KeptThought {
+                after_text,
+                after_calls: calls.len(),
+                block: fields,
+            }),
+            Block::Text | Block::Unknown => {}
+        }
+    }
+    Ok((calls, kept))
+}
+
+/// What a stop reason means.
+fn finish(reason: &str) -> Finish {
+    match reason {
+        "tool_use" => Finish::ToolCalls,
+        "max_tokens" | "model_context_window_exceeded" => Finish::Length,
+        "refusal" => Finish::Refusal,
+        // `end_turn`, `stop_sequence`, and `pause_turn` of tools that run at the service.
+        _ => Finish::Stop,
+    }
+}

@@ -1,0 +1,63 @@
+//! What of a reply must go back to its service unchanged: thoughts with their signatures, each at its place. Everyone
+//! else keeps it as an opaque [`Native`]; this module alone knows what is inside.
+
+use agent_core::provider::{Native, Origin};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// The thoughts of a reply, in their order.
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Kept {
+    pub thoughts: Vec<KeptThought>,
+}
+
+/// A thought and where it stood: nearly always before everything.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct KeptThought {
+    /// How many bytes of text came before it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub after_text: usize,
+    /// How many calls came before it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub after_calls: usize,
+    /// The block as it came.
+    pub block: Map<String, Value>,
+}
+
+impl Kept {
+    /// What was kept of a reply, if it came from here.
+    pub(super) fn of(native: Option<&Native>, origin: &Origin) -> Self {
+        native
+            .filter(|native| native.origin == *origin)
+            .and_then(|native| serde_json::from_str(&native.item).ok())
+            .unwrap_or_default()
+    }
+
+    /// Keeps a thought, if the service would take it back: one that was cut has no signature, and is refused.
+    pub(super) fn push(&mut self, thought: KeptThought) {
+        let has = |field: &str| {
+            let text = thought.block.get(field).and_then(Value::as_str);
+            text.is_some_and(|text| !text.is_empty())
+        };
+        if has("signature") || has("data") {
+            self.thoughts.push(thought);
+        }
+    }
+
+    /// The opaque form; none if there is nothing to keep.
+    pub(super) fn into_native(self, origin: &Origin) -> Option<Native> {
+        if self.thoughts.is_empty() {
+            return None;
+        }
+        let item = serde_json::to_string(&self).expect("maps with text keys are JSON");
+        Some(Native {
+            origin: origin.clone(),
+            item,
+        })
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+fn is_zero(number: &usize) -> bool {
+    *number == 0
+}
