@@ -56,9 +56,12 @@ pub(crate) fn ask(provider: &RemoteModel) -> Outcome {
 }
 
 pub(crate) fn ask_with(provider: &RemoteModel, messages: &[Message]) -> Outcome {
+    ask_for(provider, &Request { messages, ..prompt() })
+}
+
+pub(crate) fn ask_for(provider: &RemoteModel, request: &Request<'_>) -> Outcome {
     let (mut thought, mut text) = (String::new(), String::new());
-    let request = Request { messages, ..prompt() };
-    let end = provider.complete(&request, &Cancel::new(), &mut |delta| {
+    let end = provider.complete(request, &Cancel::new(), &mut |delta| {
         match delta {
             Delta::Text(piece) => text.push_str(&piece),
             Delta::Thought(piece) => thought.push_str(&piece),

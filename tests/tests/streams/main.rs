@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod anthropic;
 mod ask;
 mod cancels;
 mod failures;
