@@ -18,7 +18,13 @@ impl History {
     /// nothing out. A call is never parted from its results, and what the model has not seen yet stays.
     pub(crate) fn cut(&mut self, keep: usize) -> Option<u64> {
         let row = self.cut_all(keep)?;
-        let unseen = self.rows.get(self.measured).copied().unwrap_or(u64::MAX);
+        let is_open = self.turn.is_some();
+        let unseen = self
+            .rows
+            .get(self.measured)
+            .filter(|_| is_open)
+            .copied()
+            .unwrap_or(u64::MAX);
         Some(row.min(unseen)).filter(|row| self.index_of(*row) > 0)
     }
 

@@ -99,7 +99,8 @@ fn a_context_that_gets_full_is_summarised_and_nothing_is_lost() {
     let from = load(&mut client, &session, &home.workspace()).unwrap();
     assert_eq!(asked(&client, from), ["first", "second", "third"]);
     assert!(client.said(from).contains("The answer to the first."));
-    assert_eq!(gauges(&client, 0).last(), Some(&1200));
+    let gauge = client.wait_for(|message| message["params"]["update"]["sessionUpdate"] == "usage_update");
+    assert_eq!(gauge["params"]["update"]["used"], 1200, "{gauge}");
     assert_eq!(client.prompt(&session, "fourth"), "end_turn");
     assert_eq!(roles(&mock.requests()[4]), "suauau");
     assert!(mock.requests()[4].raw.contains("SUMMARY"));
@@ -222,7 +223,7 @@ fn a_cancel_ends_the_making_of_a_summary() {
     });
     let home = home(&mock, false);
     let (mut client, session) = talk(&home);
-    assert_eq!(client.prompt(&session, "first"), "end_turn");
+    assert_eq!(client.prompt(&session, &"first ".repeat(100)), "end_turn");
     for prompt in ["second", "/compact"] {
         let before = mock.requests().len();
         let prompt = client.begin_prompt(&session, prompt);
