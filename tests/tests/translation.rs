@@ -13,9 +13,9 @@ use agent_core::change::FileChange;
 use agent_core::config::Config;
 use agent_core::content::{Blob, Content};
 use agent_core::event::{
-    CallInput, ContextUse, Display, Envelope, ErrorClass, Event, Failure, HistoryMove, PlanEntry, PlanStatus,
-    PlannedCall, Progress, SessionChange, Severity, StopReason, ToolCall, ToolKind, ToolOutcome, ToolOutput,
-    ToolStatus,
+    CallInput, Compaction, ContextUse, Display, Envelope, ErrorClass, Event, Failure, HistoryMove, PlanEntry,
+    PlanStatus, PlannedCall, Progress, SessionChange, Severity, StopReason, ToolCall, ToolKind, ToolOutcome,
+    ToolOutput, ToolStatus,
 };
 use agent_core::id::SessionId;
 use agent_core::outward::{SessionPage, SessionSummary, SessionView};
@@ -509,7 +509,19 @@ fn session_rows() -> Vec<Row> {
         keep_upto: 1,
         why: HistoryMove::Clear,
     };
+    let compacted = Event::Compacted {
+        before: 1,
+        what: Compaction::Outputs,
+        context: ContextUse {
+            used: 100,
+            window: Some(1000),
+        },
+    };
     vec![
+        only_live(
+            compacted,
+            vec![json!({ "sessionUpdate": "usage_update", "used": 100, "size": 1000 })],
+        ),
         same(
             Event::PlanUpdated { entries },
             vec![json!({ "sessionUpdate": "plan", "entries": plan })],
