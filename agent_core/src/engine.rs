@@ -13,6 +13,7 @@ use crate::backlog::Backlog;
 use crate::end::End;
 use crate::event::{Event, Severity};
 use crate::id::SessionId;
+use crate::naming;
 use crate::outward::{Answer, CallError, CallId, Outlet, Outward};
 use crate::pool::{Pool, Start};
 use crate::resting::Resting;
@@ -208,7 +209,7 @@ impl Engine {
 
     /// Runs a prompt as its session's turn, and after it those that are queued by then.
     pub(crate) fn start(self: &Arc<Self>, session: Arc<Session>, prompt: Prompt) {
-        *self.working.count.lock() += 1;
+        self.begin_work();
         let waiting = Waiting::new(prompt);
         let (engine, owner, place) = (self.clone(), session.clone(), waiting.clone());
         let start = self.turns.run(move || {
@@ -255,7 +256,7 @@ impl Engine {
 
     /// Runs a prompt beside its session's turn.
     pub(crate) fn start_beside(self: &Arc<Self>, session: Arc<Session>, prompt: Prompt) {
-        *self.working.count.lock() += 1;
+        self.begin_work();
         let (session_id, turn) = (session.id.clone(), prompt.turn);
         let engine = self.clone();
         let work = move || {
@@ -267,16 +268,26 @@ impl Engine {
         self.queue_on(session_id, Box::new(work));
     }
 
-    fn end_work(&self) {
+    /// Something begins that the end of the process waits for.
+    pub(crate) fn begin_work(&self) {
+        *self.working.count.lock() += 1;
+    }
+
+    /// It is over.
+    pub(crate) fn end_work(&self) {
         *self.working.count.lock() -= 1;
         self.working.idle.notify_all();
     }
 
-    fn work_off(&self, session: &Session, prompt: Prompt) {
+    fn work_off(self: &Arc<Self>, session: &Arc<Session>, prompt: Prompt) {
+        session.end_naming();
         let mut next = Some(prompt);
         while let Some(prompt) = next {
             self.run_one(session, prompt);
             next = session.next();
+        }
+        if !self.is_ending() {
+            naming::begin(self, session);
         }
         self.let_go(session);
     }
@@ -295,6 +306,7 @@ impl Engine {
     /// Lets no further prompt begin.
     pub(crate) fn end(&self) {
         self.ending.store(true, Ordering::SeqCst);
+        self.all_sessions().iter().for_each(|session| session.end_naming());
     }
 
     /// Whether no further prompt begins.

@@ -7,7 +7,7 @@ mod compaction;
 
 use std::collections::HashMap;
 
-use crate::content::Content;
+use crate::content::{Content, plain_text};
 use crate::event::{CallInput, Envelope, ErrorClass, Event, Failure, StopReason, ToolCall, ToolOutcome, ToolStatus};
 use crate::id::{SessionId, ToolCallId, TurnId};
 use crate::provider::{Call, Message, Native};
@@ -35,6 +35,12 @@ pub(crate) struct History {
     seq: u64,
     /// The newest [`Event::HistoryMoved`] that it knows of; 0 for none.
     moved: u64,
+}
+
+/// What a user asked and what the model answered.
+pub(crate) struct Exchange {
+    pub(crate) asked: String,
+    pub(crate) answered: String,
 }
 
 /// The assistant's message that is being put together, with the results of its calls.
@@ -113,6 +119,19 @@ impl History {
         self.settle();
         let new = self.messages.iter().skip(self.measured);
         new.map(size).sum::<usize>() as u64 / 4
+    }
+
+    /// The first prompt and the first answer in words.
+    pub(crate) fn exchange(&self) -> Option<Exchange> {
+        let asked = self.messages.iter().find_map(|message| match message {
+            Message::User(content) => Some(plain_text(content)),
+            Message::Assistant { .. } | Message::ToolResult { .. } => None,
+        })?;
+        let answered = self.messages.iter().find_map(|message| match message {
+            Message::Assistant { text, .. } if !text.is_empty() => Some(text.clone()),
+            Message::User(_) | Message::Assistant { .. } | Message::ToolResult { .. } => None,
+        })?;
+        Some(Exchange { asked, answered })
     }
 
     /// Messages by who they are from: user, model, tools.

@@ -28,6 +28,7 @@ pub mod id;
 mod inline;
 mod json_path;
 mod line;
+mod naming;
 mod news;
 pub mod offline;
 mod opening;

@@ -97,6 +97,7 @@ fn restore(
     let told = claim::told(record, &settings);
     let standing = Standing {
         title: record.title.clone(),
+        provisional_title: None,
         system: Some(record.system.as_str().into()),
         told: Some(told),
         begun: record.begun.clone(),

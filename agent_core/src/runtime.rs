@@ -51,6 +51,8 @@ pub struct Preferences {
     pub model: Option<ModelRef>,
     /// The mode of new sessions.
     pub mode: Option<Mode>,
+    /// Models give sessions their titles, in the background: for a process that goes on after a turn.
+    pub names_sessions: bool,
 }
 
 /// Where a session is to work.

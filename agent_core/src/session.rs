@@ -12,7 +12,7 @@ use crate::cancel::Cancel;
 use crate::clock::unix_ms;
 use crate::content::Content;
 use crate::event::{Event, SessionChange};
-use crate::history::History;
+use crate::history::{Exchange, History};
 use crate::id::{ApprovalId, SessionId, TurnId};
 use crate::line::Line;
 use crate::outward::{CallError, SessionView};
@@ -41,6 +41,8 @@ struct State {
     last_turn: u64,
     /// The fold of its events as the last turn left it; empty before the first and after a rest.
     history: History,
+    /// Ends the search for a title that goes on in the background.
+    naming: Option<Cancel>,
     /// When it last had something to do as this process's to write; none while it is not.
     awake: Option<Instant>,
     /// The open questions, and the turn that waits for each.
@@ -118,6 +120,7 @@ impl Session {
                 queue: VecDeque::new(),
                 last_turn,
                 history: History::default(),
+                naming: None,
                 awake: None,
                 questions: HashMap::new(),
                 closing: Closing::No,
@@ -253,6 +256,7 @@ impl Session {
     /// Takes no more prompts and cancels all there are. What is to be done after follows once it has gone.
     pub(crate) fn close(&self, after: AfterGone) {
         self.after_gone(after, true);
+        self.end_naming();
         self.cancel();
     }
 
@@ -321,6 +325,25 @@ impl Session {
     /// The history as the last turn left it; the turn that takes it gives it back.
     pub(crate) fn take_history(&self) -> History {
         std::mem::take(&mut self.state.lock().history)
+    }
+
+    /// What was said first, if its history is here.
+    pub(crate) fn exchange(&self) -> Option<Exchange> {
+        self.state.lock().history.exchange()
+    }
+
+    /// Begins to look for a title; the switch ends that.
+    pub(crate) fn begin_naming(&self) -> Cancel {
+        let cancel = Cancel::new();
+        self.state.lock().naming = Some(cancel.clone());
+        cancel
+    }
+
+    /// Ends the search for a title.
+    pub(crate) fn end_naming(&self) {
+        let naming = self.state.lock().naming.take();
+        // Outside the lock: a wake-up may want it.
+        naming.iter().for_each(Cancel::set);
     }
 
     /// Keeps the history for the next turn.

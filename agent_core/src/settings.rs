@@ -30,6 +30,8 @@ pub(crate) struct Settings {
 #[derive(Clone, Default)]
 pub(crate) struct Standing {
     pub(crate) title: Option<String>,
+    /// The title is this, the first line of a prompt, and a better one may take its place.
+    pub(crate) provisional_title: Option<String>,
     /// Its system prompt; none before its first turn.
     pub(crate) system: Option<Arc<str>>,
     /// What the model was last told of the session's settings.

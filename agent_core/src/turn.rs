@@ -163,7 +163,10 @@ impl<'a> Turn<'a> {
         let Some(title) = title else { return };
         let is_new = self.session.change_standing(|standing| {
             let is_new = standing.title.is_none();
-            standing.title.get_or_insert_with(|| title.clone());
+            if is_new {
+                standing.title = Some(title.clone());
+                standing.provisional_title = Some(title.clone());
+            }
             is_new
         });
         if is_new {

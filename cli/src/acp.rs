@@ -7,6 +7,7 @@ use std::time::Duration;
 use acp_adapter::agent::Lines;
 use agent_core::cancel::Cancel;
 use agent_core::provider::ModelRef;
+use agent_core::runtime::Preferences;
 use agent_core::setup::Setup;
 
 use crate::args::AcpArgs;
@@ -45,7 +46,11 @@ fn serve(args: AcpArgs, paths: Result<&Paths, NoHome>) -> Result<Exit, Fail> {
     let setup = Arc::new(UserSetup::new(paths.ok().cloned(), Environment::real()));
     let provider = chosen_provider(&setup, args.prefer.model.as_ref());
     let tell = |reason: &str| tracing::warn!("{reason}");
-    let wired = wiring::start(paths, setup.clone(), "acp", args.prefer.into(), tell);
+    let preferences = Preferences {
+        names_sessions: true,
+        ..args.prefer.into()
+    };
+    let wired = wiring::start(paths, setup.clone(), "acp", preferences, tell);
     if std::io::stdin().is_terminal() {
         tracing::warn!("this speaks the Agent Client Protocol with an editor; in a terminal, use `agent run`");
     }

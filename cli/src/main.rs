@@ -100,6 +100,7 @@ impl From<PreferArgs> for Preferences {
         Self {
             model: prefer.model,
             mode: prefer.mode,
+            names_sessions: false,
         }
     }
 }

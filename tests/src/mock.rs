@@ -106,6 +106,12 @@ impl Asked {
         self.body["messages"].as_array().map_or(&[], Vec::as_slice)
     }
 
+    /// Whether it is for a session's title.
+    fn is_for_title(&self) -> bool {
+        let system = self.messages().first().map(|first| &first["content"]);
+        system.is_some_and(|system| system == "You give conversations their titles.")
+    }
+
     /// A header's value.
     pub fn header(&self, name: &str) -> Option<&str> {
         let header = self.headers.iter().find(|(header, _)| header == name);
@@ -132,6 +138,10 @@ type Answerer = Box<dyn FnMut(&Asked) -> Option<Reply> + Send>;
 struct State {
     answerer: Option<Answerer>,
     asked: Vec<Asked>,
+    /// What it says when it is asked for a session's title; nothing that could be one if it is not told.
+    title: Option<Reply>,
+    /// How often it was asked for one.
+    titles: usize,
     /// Clients that closed before the server had said all.
     closed: usize,
     /// All connections, so that the end of the server ends them.
@@ -167,6 +177,19 @@ impl Mock {
             }
         });
         Self { address, shared }
+    }
+
+    /// The same with an answer to the question for a session's title. That question comes in the background, at its own
+    /// time, and so is none of the [`requests`](Self::requests).
+    #[must_use]
+    pub fn with_title(self, reply: Reply) -> Self {
+        self.shared.lock().title = Some(reply);
+        self
+    }
+
+    /// Waits until a title has been asked for so often; false if it has not within `limit`.
+    pub fn wait_titles(&self, count: usize, limit: Duration) -> bool {
+        self.shared.wait(limit, |state| state.titles >= count)
     }
 
     /// What a provider's `base_url` is set to.
@@ -228,8 +251,14 @@ impl Shared {
         let reply = {
             let mut state = self.lock();
             state.connections.extend(stream.try_clone());
-            let reply = state.answerer.as_mut().and_then(|answer| answer(&asked));
-            state.asked.push(asked);
+            let reply = if asked.is_for_title() {
+                state.titles += 1;
+                Some(state.title.clone().unwrap_or_else(|| Reply::text("")))
+            } else {
+                let reply = state.answerer.as_mut().and_then(|answer| answer(&asked));
+                state.asked.push(asked);
+                reply
+            };
             reply.unwrap_or_else(|| Reply::answer("HTTP/1.1 500 Internal Server Error", "no reply is left"))
         };
         self.changed.notify_all();

@@ -6,6 +6,7 @@ mod cancel;
 mod credentials;
 mod ends;
 mod mention;
+mod naming;
 mod reload;
 mod retries;
 mod room;

@@ -1,0 +1,101 @@
+//! A better title than the first line of a prompt: by the session's model, in the background, once a first exchange is
+//! over. It never delays a turn, since the next prompt ends it, and never fails one.
+
+use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::thread;
+
+use crate::cancel::Cancel;
+use crate::content::Content;
+use crate::engine::Engine;
+use crate::event::{Event, SessionChange};
+use crate::history::Exchange;
+use crate::provider::{Delta, Message, Provider, Request};
+use crate::session::Session;
+use crate::title;
+
+const SYSTEM: &str = "You give conversations their titles.";
+const TASK: &str = "Give this conversation a title of at most six words, in the language of the user, without quotation \
+marks and without a full stop. Answer with the title alone.";
+/// How much of each side of the exchange is shown, in characters.
+const SHOWN: usize = 1500;
+
+/// Names a session in the background if it still bears the first line of its prompt.
+pub(crate) fn begin(engine: &Arc<Engine>, session: &Arc<Session>) {
+    let provider = session.settings().provider;
+    // The built-in ones answer instructions, and know nothing of titles.
+    if !engine.preferences.names_sessions || provider.model().origin.base_url.is_empty() {
+        return;
+    }
+    let Some(provisional) = session.standing().provisional_title else {
+        return;
+    };
+    let Some(exchange) = session.exchange() else { return };
+    let cancel = session.begin_naming();
+    let (engine, session) = (Arc::clone(engine), Arc::clone(session));
+    engine.begin_work();
+    let shared = Arc::clone(&engine);
+    let name = move || {
+        let named = catch_unwind(AssertUnwindSafe(|| ask(provider.as_ref(), &exchange, &cancel)));
+        if let Ok(Some(title)) = named {
+            give(&session, &provisional, title, &cancel);
+        }
+        engine.end_work();
+    };
+    if let Err(error) = thread::Builder::new().name("naming".into()).spawn(name) {
+        shared.end_work();
+        tracing::warn!(%error, "a session keeps the first line of its prompt as its title");
+    }
+}
+
+/// The title that the model gives; none if it gives none that can be used.
+fn ask(provider: &dyn Provider, exchange: &Exchange, cancel: &Cancel) -> Option<String> {
+    let Exchange { asked, answered } = exchange;
+    let (asked, answered) = (start(asked), start(answered));
+    let text = format!("<user>\n{asked}\n</user>\n<agent>\n{answered}\n</agent>\n\n{TASK}");
+    let request = Request {
+        system: SYSTEM,
+        tools: &[],
+        messages: &[Message::User(vec![Content::text(text)])],
+        thinking: None,
+    };
+    let mut said = String::new();
+    let reply = provider.complete(&request, cancel, &mut |delta| {
+        if let Delta::Text(text) = delta {
+            said.push_str(&text);
+        }
+        ControlFlow::Continue(())
+    });
+    if let Err(error) = reply {
+        tracing::info!(%error, "the model gave no title");
+        return None;
+    }
+    let line = said.lines().map(str::trim).find(|line| !line.is_empty())?;
+    // Many models put it in quotation marks or make a heading of it all the same.
+    let frame = ['#', '*', '`', '"', '“', '”', ' '];
+    let title = line
+        .trim_start_matches(frame)
+        .trim_end_matches(|letter| letter == '.' || frame.contains(&letter));
+    title::from_text(title).ok()
+}
+
+/// Gives the title, unless the user has given one meanwhile or a new turn has begun.
+fn give(session: &Session, provisional: &str, title: String, cancel: &Cancel) {
+    let given = session.change_standing(|standing| {
+        let fits = !cancel.is_set() && standing.title.as_deref() == Some(provisional);
+        if fits {
+            standing.title = Some(title.clone());
+            standing.provisional_title = None;
+        }
+        fits
+    });
+    if given {
+        let change = SessionChange::Title(title);
+        session.line.emit(None, Event::SessionChanged { change });
+    }
+}
+
+fn start(text: &str) -> &str {
+    text.char_indices().nth(SHOWN).map_or(text, |(end, _)| &text[..end])
+}
