@@ -137,7 +137,7 @@ fn pause(turn: &Turn<'_>, wait: Duration) -> Result<(), ProviderError> {
 /// Asks once; what the model says goes out as it comes.
 fn once(turn: &mut Turn<'_>) -> Result<Answer, Attempt> {
     let provider = turn.provider();
-    let thinking = turn.settings().config.agent.thought_level;
+    let thinking = turn.settings().thought;
     let system = turn.session.standing().system.unwrap_or_default();
     let id = MessageId::new();
     let mut speech: Option<Speech> = None;

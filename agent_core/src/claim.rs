@@ -40,9 +40,11 @@ fn catch_up(session: &Session, record: &SessionRecord) {
     let model = &settings.provider.model().name;
     let mode = (settings.mode != record.mode).then_some(SessionChange::Mode(settings.mode));
     let model = (*model != record.model).then(|| SessionChange::Model(model.clone()));
+    let thought = settings.thought;
+    let thought = (thought != record.thought).then_some(SessionChange::Thought(thought));
     let cwd = settings.folders.cwd;
     let cwd = (cwd != record.cwd).then_some(SessionChange::Cwd(cwd));
-    let changes = mode.into_iter().chain(model).chain(cwd);
+    let changes = mode.into_iter().chain(model).chain(thought).chain(cwd);
     session.line.go_on_from(record.last_seq, changes);
     let notice = Event::Notice {
         severity: Severity::Info,
@@ -52,6 +54,7 @@ fn catch_up(session: &Session, record: &SessionRecord) {
     session.change_standing(|standing| {
         standing.title.clone_from(&record.title);
         standing.context = record.context;
+        standing.spent_nano_usd = record.usage.cost_nano_usd;
         standing.told = Some(told);
         standing.notices.push(notice);
     });
@@ -95,6 +98,7 @@ fn begin(engine: &Engine, session: &Session) {
         model: model.name.clone(),
         origin: model.origin.clone(),
         mode: settings.mode,
+        thought: settings.thought,
         system: system.clone(),
         begun: Some(facts.clone()),
         told: Some(facts.clone()),

@@ -129,6 +129,7 @@ impl Compactor<'_> {
         let context = ContextUse {
             used: after,
             window: self.provider.model().context_window,
+            cost_nano_usd: self.session.spent(usage.cost_nano_usd),
         };
         let is_summary = matches!(what, Compaction::Summary { .. });
         self.session.change_standing(|standing| {

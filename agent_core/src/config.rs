@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use crate::approval::Mode;
-use crate::provider::{ModelRef, ThoughtLevel};
+use crate::provider::{ModelRef, Price, ThoughtLevel};
 
 /// All of it. Unknown keys are an error.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -23,6 +23,8 @@ pub struct Config {
     pub approvals: ApprovalConfig,
     /// How commands run.
     pub terminal: TerminalConfig,
+    /// What turns may cost.
+    pub budget: BudgetConfig,
 }
 
 impl Default for Config {
@@ -34,6 +36,7 @@ impl Default for Config {
             agent: AgentConfig::default(),
             approvals: ApprovalConfig::default(),
             terminal: TerminalConfig::default(),
+            budget: BudgetConfig::default(),
         }
     }
 }
@@ -97,6 +100,9 @@ pub struct ModelConfig {
     /// It calls tools.
     #[serde(default = "yes")]
     pub tools: bool,
+    /// What it costs, for where its service does not say.
+    #[serde(default)]
+    pub price: Option<Price>,
 }
 
 /// How the agent works.
@@ -146,6 +152,14 @@ impl Default for TerminalConfig {
     fn default() -> Self {
         Self { timeout_s: 180 }
     }
+}
+
+/// What turns may cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct BudgetConfig {
+    /// US dollars a turn may cost; 0: as much as it takes.
+    pub max_cost_usd: f64,
 }
 
 fn yes() -> bool {

@@ -16,7 +16,7 @@ use crate::id::{ApprovalId, MessageId, SessionId, ToolCallId, TurnId};
 use crate::json_path;
 use crate::plan::{Location, Plan};
 use crate::prompt::Facts;
-use crate::provider::{Finish, ModelRef, Native, Usage};
+use crate::provider::{Finish, ModelRef, Native, ThoughtLevel, Usage};
 
 pub use call::{
     CallInput, Display, PlannedCall, Progress, Shown, ToolCall, ToolKind, ToolOutcome, ToolOutput, ToolStatus,
@@ -219,7 +219,7 @@ pub enum PlanStatus {
     Cancelled,
 }
 
-/// How full a model's context is.
+/// How full a model's context is, and what it took to come there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContextUse {
     /// Tokens in use after the last step; an estimate until the service has said.
@@ -227,6 +227,9 @@ pub struct ContextUse {
     /// Tokens there is room for; none where nobody said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<u64>,
+    /// What the session has cost so far, in billionths of a US dollar, as far as that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_nano_usd: Option<u64>,
 }
 
 /// How much a notice matters.
@@ -276,6 +279,8 @@ pub enum SessionChange {
     Mode(Mode),
     /// Its model.
     Model(ModelRef),
+    /// How much its model should think; `None` leaves it to the service.
+    Thought(Option<ThoughtLevel>),
     /// Its folder.
     Cwd(#[serde(with = "json_path")] PathBuf),
     /// What its model has been told of it.
@@ -292,6 +297,8 @@ pub enum StopReason {
     MaxTokens,
     /// The turn used up its model calls.
     MaxSteps,
+    /// The next model call would cost more than the turn may.
+    Budget,
     /// The model or its service refused.
     Refusal,
     /// The user cancelled.

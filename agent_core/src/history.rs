@@ -349,6 +349,7 @@ fn closing(stop: StopReason) -> Option<&'static str> {
         StopReason::EndTurn | StopReason::Refusal => None,
         StopReason::MaxTokens => Some("[The reply was cut: it reached its length limit.]"),
         StopReason::MaxSteps => Some("[The turn ended: it used up its model calls.]"),
+        StopReason::Budget => Some("[The turn ended: going on would have cost more than a turn may.]"),
         StopReason::Cancelled => Some("[The user cancelled this turn.]"),
     }
 }

@@ -46,6 +46,7 @@ impl Offline {
                 max_output: None,
                 images: false,
                 tools: true,
+                price: None,
             },
         }
     }

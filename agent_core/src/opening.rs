@@ -28,7 +28,10 @@ pub(crate) fn create(engine: &Engine, folders: Folders) -> Result<Arc<Session>, 
     let id = SessionId::new();
     let line = Line::new(id.clone(), engine.store.clone(), engine.outlet.clone(), 0);
     let mode = engine.preferences.mode.unwrap_or(config.agent.mode);
-    let settings = settle(engine, &id, folders, roots, Arc::new(config), provider, mode);
+    let settings = Settings {
+        thought: config.agent.thought_level,
+        ..settle(engine, &id, folders, roots, Arc::new(config), provider, mode)
+    };
     let standing = Standing {
         notices: engine.store.warning().map(unsaved).into_iter().collect(),
         ..Standing::default()
@@ -85,15 +88,18 @@ fn restore(
         engine.outlet.clone(),
         record.last_seq,
     );
-    let settings = settle(
-        engine,
-        &record.id,
-        folders,
-        roots,
-        Arc::new(config),
-        provider,
-        record.mode,
-    );
+    let settings = Settings {
+        thought: record.thought,
+        ..settle(
+            engine,
+            &record.id,
+            folders,
+            roots,
+            Arc::new(config),
+            provider,
+            record.mode,
+        )
+    };
     let told = claim::told(record, &settings);
     let standing = Standing {
         title: record.title.clone(),
@@ -102,6 +108,7 @@ fn restore(
         told: Some(told),
         begun: record.begun.clone(),
         context: record.context,
+        spent_nano_usd: record.usage.cost_nano_usd,
         key_refused: false,
         notices: fallback
             .into_iter()
@@ -225,6 +232,7 @@ fn settle(
         config,
         provider,
         mode,
+        thought: None,
         edits_granted: false,
     }
 }

@@ -5,7 +5,7 @@ use crate::engine::Engine;
 use crate::event::SessionChange;
 use crate::id::TurnId;
 use crate::outward::CallError;
-use crate::provider::ModelRef;
+use crate::provider::{ModelRef, ThoughtLevel};
 use crate::session::Session;
 use crate::setup::SetupError;
 
@@ -36,6 +36,18 @@ pub(crate) fn set_model(engine: &Engine, session: &Session, turn: Option<TurnId>
     session.change_settings(|settings| settings.provider = provider);
     session.change_standing(|standing| standing.context = None);
     tell(session, turn, SessionChange::Model(model));
+    Ok(())
+}
+
+/// Sets how much the model should think, from its next step on.
+pub(crate) fn set_thought(session: &Session, turn: Option<TurnId>, id: Option<&str>) -> Result<(), CallError> {
+    let level = id.map(str::parse::<ThoughtLevel>).transpose();
+    let level = level.map_err(|error| CallError::BadOption {
+        field: "thought_level",
+        message: error.to_string(),
+    })?;
+    session.change_settings(|settings| settings.thought = level);
+    tell(session, turn, SessionChange::Thought(level));
     Ok(())
 }
 

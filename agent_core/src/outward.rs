@@ -10,7 +10,7 @@ use crate::approval::Mode;
 use crate::backlog::BACKLOG;
 use crate::event::{ContextUse, Envelope, SessionChange};
 use crate::id::SessionId;
-use crate::provider::ModelRef;
+use crate::provider::{ModelRef, ThoughtLevel};
 use crate::session::QUEUE;
 use crate::slash::CommandInfo;
 
@@ -71,6 +71,8 @@ pub struct SessionView {
     pub mode: Mode,
     /// Its model; always one of `models`.
     pub model: ModelRef,
+    /// How much its model should think; `None` leaves it to the service.
+    pub thought: Option<ThoughtLevel>,
     /// The models it can be given now.
     pub models: Vec<ModelRef>,
     /// The slash commands it takes.

@@ -91,7 +91,7 @@ impl From<ModelRef> for String {
 }
 
 /// What is known of a model.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ModelInfo {
     /// Its name.
     pub name: ModelRef,
@@ -105,6 +105,51 @@ pub struct ModelInfo {
     pub images: bool,
     /// It calls tools.
     pub tools: bool,
+    /// What it costs, where the user has said.
+    pub price: Option<Price>,
+}
+
+/// What a model costs, in US dollars a million tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Price {
+    /// Tokens of a prompt.
+    pub input: f64,
+    /// Tokens of a reply, thoughts included.
+    pub output: f64,
+    /// Tokens of a prompt that came from a cache; as `input` where nobody said.
+    #[serde(default)]
+    pub cached_read: Option<f64>,
+    /// Tokens of a prompt that went to a cache; as `input` where nobody said.
+    #[serde(default)]
+    pub cached_write: Option<f64>,
+}
+
+impl Price {
+    /// What these tokens cost, in billionths of a US dollar; none where they are not known.
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "counts are far below 2^52, and less than a billionth of a dollar is nothing"
+    )]
+    pub fn of(&self, usage: &Usage) -> Option<u64> {
+        let (input, output) = (usage.input?, usage.output?);
+        let read = usage.cached_read.unwrap_or(0).min(input);
+        let written = usage.cached_write.unwrap_or(0).min(input - read);
+        let parts = [
+            (input - read - written, self.input),
+            (read, self.cached_read.unwrap_or(self.input)),
+            (written, self.cached_write.unwrap_or(self.input)),
+            (output, self.output),
+        ];
+        // A dollar a million tokens is a thousand billionths a token.
+        let nano: f64 = parts
+            .iter()
+            .map(|(tokens, dollars)| *tokens as f64 * dollars * 1000.0)
+            .sum();
+        Some(nano.round().max(0.0) as u64)
+    }
 }
 
 /// Where a reply came from. A provider's own items go back to the same origin only.
@@ -144,6 +189,35 @@ pub enum ThoughtLevel {
     Medium,
     /// As much as it takes.
     High,
+}
+
+impl ThoughtLevel {
+    /// All of them, from the least.
+    pub const ALL: [Self; 4] = [Self::Off, Self::Low, Self::Medium, Self::High];
+
+    /// Its name in the configuration and on the wire.
+    pub fn id(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+        }
+    }
+}
+
+/// A word that is no thought level.
+#[derive(Debug, PartialEq, thiserror::Error)]
+#[error("`{0}` is not a thought level: choose off, low, medium or high")]
+pub struct NotALevel(pub String);
+
+impl FromStr for ThoughtLevel {
+    type Err = NotALevel;
+
+    fn from_str(text: &str) -> Result<Self, NotALevel> {
+        let level = Self::ALL.into_iter().find(|level| level.id() == text);
+        level.ok_or_else(|| NotALevel(text.to_owned()))
+    }
 }
 
 /// A tool as a model sees it.

@@ -71,6 +71,8 @@ pub enum SetOption {
     Mode(String),
     /// The model, by its full name or by the service's name for it.
     Model(String),
+    /// How much it should think, by the level's id; `None` leaves it to the service.
+    Thought(Option<String>),
 }
 
 /// How long a shutdown waits for what runs.
@@ -139,6 +141,7 @@ impl Runtime {
             let set = match &option {
                 SetOption::Mode(id) => options::set_mode(&session, turn, id),
                 SetOption::Model(name) => options::set_model(engine, &session, turn, name),
+                SetOption::Thought(level) => options::set_thought(&session, turn, level.as_deref()),
             };
             session
                 .line

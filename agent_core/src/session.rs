@@ -144,6 +144,17 @@ impl Session {
         change(&mut self.state.lock().standing)
     }
 
+    /// What the session has cost with this step, as far as that is known.
+    pub(crate) fn spent(&self, step: Option<u64>) -> Option<u64> {
+        let mut state = self.state.lock();
+        let spent = &mut state.standing.spent_nano_usd;
+        *spent = match (*spent, step) {
+            (None, None) => None,
+            (before, step) => Some(before.unwrap_or(0) + step.unwrap_or(0)),
+        };
+        *spent
+    }
+
     /// Tells of a change. A session that was never prompted has no history, and so nothing in it changes.
     pub(crate) fn tell(&self, turn: Option<TurnId>, change: SessionChange) {
         if self.standing().system.is_some() {
@@ -165,6 +176,7 @@ impl Session {
             mode: state.settings.mode,
             model,
             models,
+            thought: state.settings.thought,
             commands: slash::COMMANDS.to_vec(),
             context: state.standing.context,
         }

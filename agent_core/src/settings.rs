@@ -8,7 +8,7 @@ use crate::config::Config;
 use crate::event::{ContextUse, Event};
 use crate::id::SessionId;
 use crate::prompt::Facts;
-use crate::provider::{ModelRef, Provider};
+use crate::provider::{ModelRef, Provider, ThoughtLevel};
 use crate::runtime::Folders;
 use crate::workspace::{Scope, Workspace};
 
@@ -23,6 +23,7 @@ pub(crate) struct Settings {
     pub(crate) provider: Arc<dyn Provider>,
     pub(crate) models: Arc<[ModelRef]>,
     pub(crate) mode: Mode,
+    pub(crate) thought: Option<ThoughtLevel>,
     pub(crate) edits_granted: bool,
 }
 
@@ -39,6 +40,8 @@ pub(crate) struct Standing {
     /// What its system prompt says of them; none where nobody knows.
     pub(crate) begun: Option<Facts>,
     pub(crate) context: Option<ContextUse>,
+    /// What it has cost, in billionths of a US dollar, as far as that is known.
+    pub(crate) spent_nano_usd: Option<u64>,
     /// Notices that wait for the next turn to begin.
     pub(crate) notices: Vec<Event>,
     /// The model's service has refused its key.

@@ -20,7 +20,7 @@ use crate::line::Line;
 use crate::news::{self, News};
 use crate::opening;
 use crate::prompt::Facts;
-use crate::provider::{Finish, ModelRef, Provider, ProviderError, Reply, ToolSpec, Usage};
+use crate::provider::{Finish, ModelInfo, ModelRef, Provider, ProviderError, Reply, ToolSpec, Usage};
 use crate::session::{Prompt, Session};
 use crate::settings::{Settings, Standing};
 use crate::setup::SetupError;
@@ -44,6 +44,10 @@ pub(crate) struct Turn<'a> {
     /// The model that answers, if the session's own can't be had.
     pub(crate) fallback: Option<Fallback>,
     usage: Usage,
+    /// What its last step cost.
+    last_cost: Option<u64>,
+    /// The user knows that the budget can't be kept.
+    told_no_price: bool,
     /// The row of its prompt.
     first_row: u64,
 }
@@ -101,6 +105,8 @@ impl<'a> Turn<'a> {
             history: session.take_history().read_on(&engine.store, &session.id)?,
             fallback: None,
             usage: Usage::default(),
+            last_cost: None,
+            told_no_price: false,
             first_row: 0,
         };
         let (context, told) = if stop.is_none() {
@@ -180,6 +186,9 @@ impl<'a> Turn<'a> {
     fn work(&mut self) -> Result<StopReason, TurnError> {
         let mut empty_replies = 0;
         for step in 1..=self.settings().config.agent.max_steps {
+            if step > 1 && self.would_pass_budget() {
+                return Ok(StopReason::Budget);
+            }
             let Answer { reply, spoke } = match asking::ask(self) {
                 Ok(answer) => answer,
                 Err(ProviderError::Cancelled) => return Ok(StopReason::Cancelled),
@@ -215,19 +224,60 @@ impl<'a> Turn<'a> {
     }
 
     fn finish_step(&mut self, step: u32, reply: Reply) {
-        self.usage = self.usage.plus(reply.usage);
+        let model = self.provider();
+        let usage = priced(reply.usage, model.model());
+        self.usage = self.usage.plus(usage);
+        self.last_cost = usage.cost_nano_usd;
         let context = ContextUse {
-            used: tokens(&reply.usage).unwrap_or_else(|| self.history.estimate()),
-            window: self.provider().model().context_window,
+            used: tokens(&usage).unwrap_or_else(|| self.history.estimate()),
+            window: model.model().context_window,
+            cost_nano_usd: self.session.spent(usage.cost_nano_usd),
         };
         self.session
             .change_standing(|standing| standing.context = Some(context));
         self.emit(Event::StepFinished {
             step,
-            usage: reply.usage,
+            usage,
             context,
             finish: reply.finish,
             native: reply.native,
+        });
+    }
+
+    /// Whether another step like the last one would make the turn cost more than it may. The user is told.
+    fn would_pass_budget(&mut self) -> bool {
+        let most = self.settings().config.budget.max_cost_usd;
+        if most == 0.0 {
+            return false;
+        }
+        let (Some(spent), Some(last)) = (self.usage.cost_nano_usd, self.last_cost) else {
+            self.tell_no_price();
+            return false;
+        };
+        let would_pass = dollars(spent + last) > most;
+        if would_pass {
+            self.emit(Event::Notice {
+                severity: Severity::Warning,
+                title: format!("stopped at the budget of ${most} a turn"),
+                detail: Some(format!(
+                    "This turn has cost ${:.4}. Prompt again to go on.",
+                    dollars(spent)
+                )),
+            });
+        }
+        would_pass
+    }
+
+    /// Says once a turn that a budget can't be kept.
+    fn tell_no_price(&mut self) {
+        if std::mem::replace(&mut self.told_no_price, true) {
+            return;
+        }
+        let model = self.provider().model().name.clone();
+        self.emit(Event::Notice {
+            severity: Severity::Warning,
+            title: format!("the budget is not kept: what {model} costs is not known"),
+            detail: Some("Its service does not say; give it a price in [providers.NAME] models.".into()),
         });
     }
 
@@ -370,6 +420,20 @@ fn unseen<'a>(settings: &Settings, mut content: impl Iterator<Item = &'a Content
         title: format!("{} doesn't see pictures", model.name),
         detail: Some("It was told that there is one. Choose a model that sees, or put it in words.".into()),
     })
+}
+
+/// With what it cost, if the service did not say and the user did.
+fn priced(usage: Usage, model: &ModelInfo) -> Usage {
+    let cost = || model.price.and_then(|price| price.of(&usage));
+    Usage {
+        cost_nano_usd: usage.cost_nano_usd.or_else(cost),
+        ..usage
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "an amount for people")]
+fn dollars(nano: u64) -> f64 {
+    nano as f64 / 1e9
 }
 
 /// What the service said of the context's size, if it said anything.

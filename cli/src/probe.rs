@@ -157,6 +157,7 @@ mod tests {
             max_output: None,
             images: false,
             tools: true,
+            price: None,
         };
         Model {
             info,

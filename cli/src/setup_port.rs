@@ -158,6 +158,7 @@ pub(crate) fn info(config: &Config, model: &ModelRef, remote: &Remote) -> ModelI
         max_output: said.and_then(|said| said.max_output),
         images: said.map_or(remote.images, |said| said.images),
         tools: said.is_none_or(|said| said.tools),
+        price: said.and_then(|said| said.price),
     }
 }
 

@@ -368,6 +368,7 @@ impl Names {
             Event::SessionChanged { change } => match change {
                 SessionChange::Title(title) => format!("title: {title}"),
                 SessionChange::Mode(mode) => format!("mode: {mode}"),
+                SessionChange::Thought(level) => format!("thought level: {level:?}"),
                 SessionChange::Model(model) => format!("model: {model}"),
                 SessionChange::Cwd(_) => "cwd".to_owned(),
                 SessionChange::Told(_) => "told".to_owned(),

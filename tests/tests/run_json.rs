@@ -69,6 +69,7 @@ fn full() -> ContextUse {
     ContextUse {
         used: 1,
         window: Some(2),
+        cost_nano_usd: Some(3),
     }
 }
 
@@ -384,6 +385,7 @@ fn every_fixed_word_is_named() {
             StopReason::MaxSteps,
             StopReason::Refusal
         ]),
+        json!([StopReason::Budget]),
         json!([StopReason::Cancelled, Finish::Stop, Finish::ToolCalls, Finish::Length]),
         json!([Finish::ContentFilter, Finish::Refusal]),
         json!([
@@ -391,7 +393,7 @@ fn every_fixed_word_is_named() {
             SessionChange::Mode(Mode::Plan),
             SessionChange::Model(model)
         ]),
-        json!([SessionChange::Cwd("/".into())]),
+        json!([SessionChange::Cwd("/".into()), SessionChange::Thought(None)]),
         json!([
             OptionKind::AllowOnce,
             OptionKind::AllowAlways,

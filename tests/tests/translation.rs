@@ -232,7 +232,11 @@ fn step(window: Option<u64>) -> Event {
     Event::StepFinished {
         step: 1,
         usage: Usage::default(),
-        context: ContextUse { used: 100, window },
+        context: ContextUse {
+            used: 100,
+            window,
+            cost_nano_usd: None,
+        },
         finish: Finish::Stop,
         native: None,
     }
@@ -515,12 +519,15 @@ fn session_rows() -> Vec<Row> {
         context: ContextUse {
             used: 100,
             window: Some(1000),
+            cost_nano_usd: Some(12_500_000),
         },
     };
     vec![
         only_live(
             compacted,
-            vec![json!({ "sessionUpdate": "usage_update", "used": 100, "size": 1000 })],
+            vec![
+                json!({ "sessionUpdate": "usage_update", "used": 100, "size": 1000, "cost": { "amount": 0.0125, "currency": "USD" } }),
+            ],
         ),
         same(
             Event::PlanUpdated { entries },
@@ -771,6 +778,7 @@ fn session_view() -> SessionView {
         id: "s".into(),
         title: None,
         mode: Mode::Default,
+        thought: None,
         model: ModelRef::offline(),
         models: vec![ModelRef::offline(), "local/a/b".parse().unwrap()],
         commands: vec![
@@ -788,6 +796,7 @@ fn session_view() -> SessionView {
         context: Some(ContextUse {
             used: 5,
             window: Some(10),
+            cost_nano_usd: None,
         }),
     }
 }

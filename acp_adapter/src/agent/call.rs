@@ -13,7 +13,7 @@ use agent_core::runtime::{Folders, SetOption};
 use serde_json::{Value, json};
 
 use super::handshake::Client;
-use super::to_acp::view::{MODE, MODEL};
+use super::to_acp::view::{MODE, MODEL, THOUGHT, THOUGHT_DEFAULT};
 use super::{fault, from_acp, params};
 
 /// What a client asks for.
@@ -179,6 +179,8 @@ fn set_config_option(params: Value) -> Result<Call, Error> {
     let option = match &*request.config_id.0 {
         MODE => SetOption::Mode(value.0.to_string()),
         MODEL => SetOption::Model(value.0.to_string()),
+        THOUGHT if &*value.0 == THOUGHT_DEFAULT => SetOption::Thought(None),
+        THOUGHT => SetOption::Thought(Some(value.0.to_string())),
         _ => {
             return Err(fault::invalid_field(
                 "configId",

@@ -79,6 +79,7 @@ impl ModelLine {
             max_output: self.max_output,
             images: self.images,
             tools: self.tools,
+            price: None,
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::approval::Mode;
 use crate::event::ContextUse;
 use crate::id::SessionId;
 use crate::prompt::Facts;
-use crate::provider::{ModelRef, Origin, Usage};
+use crate::provider::{ModelRef, Origin, ThoughtLevel, Usage};
 
 /// What is kept of a session beside its events.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,6 +27,8 @@ pub struct SessionRecord {
     pub origin: Origin,
     /// Its mode.
     pub mode: Mode,
+    /// How much its model should think; `None` leaves it to the service.
+    pub thought: Option<ThoughtLevel>,
     /// Its system prompt, fixed when it began.
     pub system: String,
     /// What its system prompt tells of it; none if it was begun by a version that did not keep that.

@@ -9,7 +9,11 @@ use super::error::StoreError;
 use super::location::Location;
 
 /// The steps from an empty database to the newest schema; the number of each is the schema it leads to.
-const STEPS: [&str; 2] = [include_str!("schema_1.sql"), include_str!("schema_2.sql")];
+const STEPS: [&str; 3] = [
+    include_str!("schema_1.sql"),
+    include_str!("schema_2.sql"),
+    include_str!("schema_3.sql"),
+];
 
 /// Marks a database as ours: "TALA".
 const APPLICATION: i64 = 0x5441_4c41;

@@ -11,12 +11,12 @@ use super::value::{PathColumn, StoredPath, column, count};
 use crate::event::{Compaction, ContextUse, Envelope, Event, SessionChange};
 use crate::id::SessionId;
 use crate::prompt::Facts;
-use crate::provider::Usage;
+use crate::provider::{ThoughtLevel, Usage};
 
 /// The columns that [`from_row`] reads, in its order.
 pub(super) const COLUMNS: &str = "id, source, cwd, extra_roots, title, model, origin, mode, system, created_ms, \
      updated_ms, messages, input, cached_read, cached_write, output, reasoning, context_used, context_window, \
-     last_seq, last_turn, begun, told";
+     last_seq, last_turn, begun, told, cost_nano_usd, thought";
 
 /// Folds one event into its session's summary.
 pub(super) fn fold(record: &mut SessionRecord, envelope: &Envelope, at_ms: i64) {
@@ -58,6 +58,7 @@ fn change_session(record: &mut SessionRecord, change: &SessionChange) {
         SessionChange::Title(title) => record.title = Some(title.clone()),
         SessionChange::Mode(mode) => record.mode = *mode,
         SessionChange::Model(model) => record.model = model.clone(),
+        SessionChange::Thought(level) => record.thought = *level,
         SessionChange::Cwd(cwd) => record.cwd.clone_from(cwd),
         SessionChange::Told(facts) => record.told = Some(facts.clone()),
     }
@@ -76,8 +77,8 @@ pub(super) fn insert(connection: &Connection, record: &SessionRecord, real_cwd: 
     let roots: Vec<_> = record.extra_roots.iter().map(|root| root.to_string_lossy()).collect();
     connection.execute(
         "INSERT INTO sessions (id, source, cwd, real_cwd, extra_roots, title, model, origin, mode, system, \
-         created_ms, updated_ms, messages, last_seq, last_turn, activity, begun, told) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, 0, 0, 0, 0, ?13, ?14)",
+         created_ms, updated_ms, messages, last_seq, last_turn, activity, begun, told, thought) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, 0, 0, 0, 0, ?13, ?14, ?15)",
         params![
             record.id.as_str(),
             record.source,
@@ -93,6 +94,7 @@ pub(super) fn insert(connection: &Connection, record: &SessionRecord, real_cwd: 
             record.updated_ms,
             to_json(record.begun.as_ref()),
             to_json(record.told.as_ref()),
+            record.thought.map(ThoughtLevel::id),
         ],
     )?;
     Ok(())
@@ -109,7 +111,8 @@ pub(super) fn update(
     connection.execute(
         "UPDATE sessions SET cwd = ?2, real_cwd = coalesce(?3, real_cwd), title = ?4, model = ?5, mode = ?6, \
          updated_ms = ?7, messages = ?8, input = ?9, cached_read = ?10, cached_write = ?11, output = ?12, \
-         reasoning = ?13, context_used = ?14, context_window = ?15, last_seq = ?16, last_turn = ?17, activity = ?18, told = ?19 \
+         reasoning = ?13, context_used = ?14, context_window = ?15, last_seq = ?16, last_turn = ?17, activity = ?18, told = ?19, \
+         cost_nano_usd = ?20, thought = ?21 \
          WHERE id = ?1",
         params![
             record.id.as_str(),
@@ -131,6 +134,8 @@ pub(super) fn update(
             column(record.last_turn),
             activity,
             to_json(record.told.as_ref()),
+            usage.cost_nano_usd.map(column),
+            record.thought.map(ThoughtLevel::id),
         ],
     )?;
     Ok(())
@@ -141,6 +146,7 @@ pub(super) fn from_row(row: &Row<'_>) -> rusqlite::Result<SessionRecord> {
     let count_at = |index| row.get::<_, i64>(index).map(count);
     let maybe_at = |index| row.get::<_, Option<i64>>(index).map(|value| value.map(count));
     let window = maybe_at(18)?;
+    let cost = maybe_at(23)?;
     Ok(SessionRecord {
         id: SessionId::from(row.get_ref(0)?.as_str()?),
         source: row.get(1)?,
@@ -160,13 +166,21 @@ pub(super) fn from_row(row: &Row<'_>) -> rusqlite::Result<SessionRecord> {
             cached_write: maybe_at(14)?,
             output: maybe_at(15)?,
             reasoning: maybe_at(16)?,
-            cost_nano_usd: None,
+            cost_nano_usd: cost,
         },
-        context: maybe_at(17)?.map(|used| ContextUse { used, window }),
+        context: maybe_at(17)?.map(|used| ContextUse {
+            used,
+            window,
+            cost_nano_usd: cost,
+        }),
         last_seq: count_at(19)?,
         last_turn: count_at(20)?,
         begun: maybe_json(row, 21)?,
         told: maybe_json(row, 22)?,
+        thought: match row.get_ref(24)? {
+            ValueRef::Null => None,
+            ValueRef::Text(_) | ValueRef::Blob(_) | ValueRef::Integer(_) | ValueRef::Real(_) => Some(parsed(row, 24)?),
+        },
     })
 }
 

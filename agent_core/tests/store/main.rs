@@ -34,6 +34,7 @@ fn record(id: &str, cwd: &Path) -> SessionRecord {
             model: "offline".into(),
         },
         mode: Mode::Default,
+        thought: None,
         system: "Be brief.".into(),
         begun: None,
         told: None,

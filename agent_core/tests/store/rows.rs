@@ -135,6 +135,7 @@ fn a_summary_is_folded_from_the_events() {
         context: ContextUse {
             used,
             window: Some(100),
+            cost_nano_usd: None,
         },
         finish: Finish::Stop,
         native: None,
@@ -175,6 +176,7 @@ fn a_summary_is_folded_from_the_events() {
     expect.context = Some(ContextUse {
         used: 15,
         window: Some(100),
+        cost_nano_usd: None,
     });
     expect.last_seq = 9;
     expect.last_turn = 9;

@@ -117,7 +117,7 @@ impl Course {
             // The model tried nothing more after a refusal.
             StopReason::EndTurn if self.last_call == Some(ToolStatus::Denied) => Exit::Refused,
             StopReason::EndTurn => Exit::Done,
-            StopReason::MaxTokens | StopReason::MaxSteps | StopReason::Refusal => Exit::Failed,
+            StopReason::MaxTokens | StopReason::MaxSteps | StopReason::Budget | StopReason::Refusal => Exit::Failed,
             StopReason::Cancelled => Exit::Interrupted,
         }
     }

@@ -12,6 +12,7 @@ use agent_core::event::{
 };
 use agent_core::id::ToolCallId;
 use agent_core::plan::Plan;
+use agent_core::provider::ThoughtLevel;
 use agent_core::visible;
 use anstyle::{AnsiColor, Style};
 
@@ -325,6 +326,10 @@ impl<T: Write, S: Write> People<T, S> {
         match change {
             SessionChange::Title(_) | SessionChange::Told(_) => Ok(()),
             SessionChange::Mode(mode) => self.say(DIM, &format!("mode: {}", mode.name())),
+            SessionChange::Thought(level) => {
+                let level = level.map_or("as the service has it", ThoughtLevel::id);
+                self.say(DIM, &format!("thought level: {level}"))
+            }
             SessionChange::Model(model) => self.say(DIM, &format!("model: {model}")),
             SessionChange::Cwd(cwd) => self.say(DIM, &format!("folder: {}", cwd.display())),
         }
@@ -335,6 +340,10 @@ impl<T: Write, S: Write> People<T, S> {
         match stop {
             StopReason::EndTurn => self.close(),
             StopReason::MaxTokens => self.say(WARN, "stopped: the reply reached its length limit"),
+            StopReason::Budget => self.say(
+                WARN,
+                "stopped: going on would cost more than a turn may (budget.max_cost_usd)",
+            ),
             StopReason::MaxSteps => self.say(WARN, "stopped: the turn used up its model calls (agent.max_steps)"),
             StopReason::Refusal => self.say(WARN, "stopped: the model refused"),
             StopReason::Cancelled => self.say(WARN, "cancelled"),

@@ -47,7 +47,7 @@ fn turn_of(turn: u64) -> [Event; ROWS as usize] {
         Event::StepFinished {
             step: 1,
             usage: Usage::default(),
-            context: ContextUse { used: 0, window: None },
+            context: ContextUse::default(),
             finish: Finish::Stop,
             native: None,
         },
@@ -72,6 +72,7 @@ fn record(id: &SessionId, cwd: &Path) -> SessionRecord {
             model: "offline".into(),
         },
         mode: Mode::Default,
+        thought: None,
         system: "You help.".into(),
         begun: None,
         told: None,

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod cancel;
+mod costs;
 mod credentials;
 mod ends;
 mod mention;
@@ -10,6 +11,7 @@ mod naming;
 mod reload;
 mod retries;
 mod room;
+mod thinking;
 mod tools;
 
 use serde_json::{Value, json};

@@ -112,6 +112,7 @@ pub(crate) fn model(base_url: &str) -> ModelInfo {
         max_output: None,
         images: false,
         tools: true,
+        price: None,
     }
 }
 

@@ -30,6 +30,7 @@ fn store_session(store: &Store, cwd: &Path) -> String {
             model: "offline".into(),
         },
         mode: Mode::Default,
+        thought: None,
         system: String::new(),
         begun: None,
         told: None,

@@ -116,7 +116,11 @@ impl Connection {
     fn option_changed(&mut self, change: &SessionChange, view: &SessionView) {
         match change {
             SessionChange::Mode(mode) => self.update(&view.id, view::mode_changed(*mode)),
-            SessionChange::Model(_) | SessionChange::Title(_) | SessionChange::Cwd(_) | SessionChange::Told(_) => {}
+            SessionChange::Model(_)
+            | SessionChange::Thought(_)
+            | SessionChange::Title(_)
+            | SessionChange::Cwd(_)
+            | SessionChange::Told(_) => {}
         }
         self.update(&view.id, view::options_changed(view));
     }

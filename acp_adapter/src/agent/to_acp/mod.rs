@@ -104,7 +104,12 @@ pub fn replay(envelope: Envelope) -> Vec<Effect> {
             change: SessionChange::Title(title),
         } => update(titled(title)),
         Event::SessionChanged {
-            change: SessionChange::Mode(_) | SessionChange::Model(_) | SessionChange::Cwd(_) | SessionChange::Told(_),
+            change:
+                SessionChange::Mode(_)
+                | SessionChange::Model(_)
+                | SessionChange::Thought(_)
+                | SessionChange::Cwd(_)
+                | SessionChange::Told(_),
         }
         | Event::ToolProgress { .. }
         | Event::ApprovalRequested { .. }
@@ -218,7 +223,11 @@ fn changed(change: SessionChange) -> Vec<Effect> {
     match change {
         SessionChange::Title(title) => update(titled(title)),
         // Options are shown by what the core says of the whole session; the folder has no update.
-        SessionChange::Mode(_) | SessionChange::Model(_) | SessionChange::Cwd(_) | SessionChange::Told(_) => Vec::new(),
+        SessionChange::Mode(_)
+        | SessionChange::Model(_)
+        | SessionChange::Thought(_)
+        | SessionChange::Cwd(_)
+        | SessionChange::Told(_) => Vec::new(),
     }
 }
 
@@ -230,7 +239,7 @@ fn stop_reason(stop: StopReason) -> WireStopReason {
     match stop {
         StopReason::EndTurn => WireStopReason::EndTurn,
         StopReason::MaxTokens => WireStopReason::MaxTokens,
-        StopReason::MaxSteps => WireStopReason::MaxTurnRequests,
+        StopReason::MaxSteps | StopReason::Budget => WireStopReason::MaxTurnRequests,
         StopReason::Refusal => WireStopReason::Refusal,
         StopReason::Cancelled => WireStopReason::Cancelled,
     }

@@ -1,7 +1,7 @@
 //! How a session is now, as the answers and updates that say so.
 
 use agent_client_protocol_schema::v1::{
-    AvailableCommand, AvailableCommandInput, AvailableCommandsUpdate, ConfigOptionUpdate, CurrentModeUpdate,
+    AvailableCommand, AvailableCommandInput, AvailableCommandsUpdate, ConfigOptionUpdate, Cost, CurrentModeUpdate,
     ListSessionsResponse, LoadSessionResponse, NewSessionResponse, SessionConfigOption, SessionConfigOptionCategory,
     SessionConfigSelectOption, SessionInfo, SessionMode, SessionModeState, SessionUpdate,
     SetSessionConfigOptionResponse, UnstructuredCommandInput, UsageUpdate,
@@ -9,6 +9,7 @@ use agent_client_protocol_schema::v1::{
 use agent_core::approval::Mode;
 use agent_core::event::ContextUse;
 use agent_core::outward::{SessionPage, SessionSummary, SessionView};
+use agent_core::provider::ThoughtLevel;
 use agent_core::slash::CommandInfo;
 use jiff::Timestamp;
 
@@ -18,6 +19,10 @@ use super::content;
 pub(crate) const MODE: &str = "mode";
 /// The id of the option that chooses the model.
 pub(crate) const MODEL: &str = "model";
+/// The id of the option that says how much the model should think.
+pub(crate) const THOUGHT: &str = "thought_level";
+/// Its value that leaves it to the service.
+pub(crate) const THOUGHT_DEFAULT: &str = "default";
 
 /// The answer to `session/new`.
 pub fn created(view: &SessionView) -> NewSessionResponse {
@@ -63,7 +68,15 @@ pub fn mode_changed(mode: Mode) -> SessionUpdate {
 /// How full the context is; nothing where its size is not known, since the protocol wants both.
 pub fn usage(context: ContextUse) -> Option<SessionUpdate> {
     let window = context.window.filter(|window| *window > 0)?;
-    Some(SessionUpdate::UsageUpdate(UsageUpdate::new(context.used, window)))
+    let cost = context.cost_nano_usd.map(dollars);
+    Some(SessionUpdate::UsageUpdate(
+        UsageUpdate::new(context.used, window).cost(cost),
+    ))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "an amount for people")]
+fn dollars(nano: u64) -> Cost {
+    Cost::new(nano as f64 / 1e9, "USD")
 }
 
 fn modes(current: Mode) -> SessionModeState {
@@ -84,7 +97,28 @@ fn options(view: &SessionView) -> Vec<SessionConfigOption> {
         SessionConfigOption::select(MODEL, "Model", view.model.to_string(), models.collect::<Vec<_>>())
             .description("Which model answers".to_owned())
             .category(SessionConfigOptionCategory::Model),
+        SessionConfigOption::select(
+            THOUGHT,
+            "Thinking",
+            view.thought.map_or(THOUGHT_DEFAULT, ThoughtLevel::id),
+            thought_levels(),
+        )
+        .description("How much the model thinks before it answers".to_owned())
+        .category(SessionConfigOptionCategory::ThoughtLevel),
     ]
+}
+
+fn thought_levels() -> Vec<SessionConfigSelectOption> {
+    let levels = [
+        (THOUGHT_DEFAULT, "Default"),
+        (ThoughtLevel::Off.id(), "Off"),
+        (ThoughtLevel::Low.id(), "Low"),
+        (ThoughtLevel::Medium.id(), "Medium"),
+        (ThoughtLevel::High.id(), "High"),
+    ];
+    levels
+        .map(|(id, name)| SessionConfigSelectOption::new(id, name))
+        .to_vec()
 }
 
 fn command(command: &CommandInfo) -> AvailableCommand {

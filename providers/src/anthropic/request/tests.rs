@@ -22,6 +22,7 @@ fn model() -> ModelInfo {
         max_output: None,
         images: true,
         tools: true,
+        price: None,
     }
 }
 

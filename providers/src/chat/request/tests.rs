@@ -19,6 +19,7 @@ fn model() -> ModelInfo {
         max_output: None,
         images: false,
         tools: true,
+        price: None,
     }
 }
 
