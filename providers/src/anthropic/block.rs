@@ -3,7 +3,7 @@
 use agent_core::provider::Call;
 use serde_json::{Map, Value};
 
-use crate::call::{Nameless, input, new_id};
+use crate::call::{Ids, Nameless, input};
 
 /// A block, by what must be known of it at the end.
 pub(super) enum Block {
@@ -53,7 +53,7 @@ impl OpenCall {
     pub(super) fn new(mut fields: Map<String, Value>) -> Self {
         let text = |field: &str| fields.get(field).and_then(Value::as_str).map(str::to_owned);
         Self {
-            id: text("id").filter(|id| !id.is_empty()),
+            id: text("id"),
             name: text("name").unwrap_or_default(),
             whole: fields
                 .remove("input")
@@ -67,8 +67,8 @@ impl OpenCall {
         self.arguments.push_str(piece);
     }
 
-    /// Ends it as the call at `position`, unless its id is `taken`. One that was `cut` may have lost its end.
-    pub(super) fn finish(self, position: usize, taken: impl Fn(&str) -> bool, cut: bool) -> Result<Call, Nameless> {
+    /// Ends it. One that was `cut` may have lost its end.
+    pub(super) fn finish(self, ids: &mut Ids, cut: bool) -> Result<Call, Nameless> {
         if self.name.is_empty() {
             return Err(Nameless);
         }
@@ -77,7 +77,7 @@ impl OpenCall {
             Some(_) | None => self.arguments,
         };
         Ok(Call {
-            id: self.id.filter(|id| !taken(id)).unwrap_or_else(|| new_id(position)),
+            id: ids.next(self.id),
             name: self.name,
             input: input(arguments, cut),
         })

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::block::{Block, OpenCall, Thought};
 use super::event::{Event, Piece, Tokens, Whole};
 use super::kept::{Kept, KeptThought};
-use crate::call::{MOST, too_many};
+use crate::call::{Ids, check_count};
 use crate::classify::Said;
 use crate::dialect::{Draft, Sink, send};
 use crate::trouble::{Stop, Trouble};
@@ -124,11 +124,7 @@ impl Fold {
             _ => Block::Unknown,
         };
         self.blocks.push(block);
-        if self.calls > MOST {
-            Err(too_many().into())
-        } else {
-            Ok(())
-        }
+        Ok(check_count(self.calls)?)
     }
 
     /// Adds a piece to its block; one that doesn't fit there says nothing. Text needs no block to be read.
@@ -173,13 +169,11 @@ fn event(data: &str) -> Result<Event, Trouble> {
 /// The calls of a reply, and what of it goes back unchanged. With `cut` its last block may have lost its end.
 fn parts(blocks: Vec<Block>, cut: bool) -> Result<(Vec<Call>, Kept), Trouble> {
     let last = blocks.len().saturating_sub(1);
-    let (mut calls, mut kept) = (Vec::<Call>::new(), Kept::default());
+    let (mut calls, mut kept, mut ids) = (Vec::new(), Kept::default(), Ids::default());
     for (position, block) in blocks.into_iter().enumerate() {
         match block {
             Block::Call(call) => {
-                let taken = |id: &str| calls.iter().any(|call| call.id == id);
-                let call = call.finish(calls.len(), taken, cut && position == last)?;
-                calls.push(call);
+                calls.push(call.finish(&mut ids, cut && position == last)?);
             }
             Block::Thought(Thought { after_text, fields }) => kept.push(KeptThought {
                 after_text,

@@ -1,13 +1,13 @@
 //! Tool calls out of their pieces. A piece belongs to a call by its id, else by its index, else by its order; services
 //! leave out or repeat each of the three.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
 use agent_core::provider::Call;
 use serde_json::Value;
 
 use super::chunk::{CallPiece, object};
-use crate::call::{MOST, Nameless, input, new_id};
+use crate::call::{Ids, Nameless, input};
 
 /// The calls of one reply so far, in the order of their first pieces.
 #[derive(Default)]
@@ -34,9 +34,9 @@ impl Calls {
         self.0.is_empty()
     }
 
-    /// Whether there are more than anybody should run.
-    pub(crate) fn are_too_many(&self) -> bool {
-        self.0.len() > MOST
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
     }
 
     /// Adds a piece to its call, or begins a new one with it.
@@ -71,15 +71,12 @@ impl Calls {
             calls: Vec::new(),
             extras: BTreeMap::new(),
         };
-        let mut taken = HashSet::new();
+        let mut ids = Ids::default();
         for (position, call) in self.0.into_iter().enumerate() {
             if call.name.is_empty() {
                 return Err(Nameless);
             }
-            let id = call
-                .id
-                .filter(|id| taken.insert(id.clone()))
-                .unwrap_or_else(|| new_id(position));
+            let id = ids.next(call.id);
             if let Some(extra) = call.extra_content {
                 finished.extras.insert(id.clone(), extra);
             }

@@ -5,6 +5,9 @@ use agent_core::provider::Usage;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use crate::call::arguments_text;
+use crate::cost::nano_usd;
+
 /// One event of the stream, or a whole reply of a service that doesn't stream.
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct Chunk {
@@ -85,7 +88,7 @@ impl From<Tokens> for Usage {
             cached_write: prompt.cache_write_tokens,
             output: tokens.completion_tokens,
             reasoning: tokens.completion_tokens_details.unwrap_or_default().reasoning_tokens,
-            cost_nano_usd: tokens.cost.and_then(nano),
+            cost_nano_usd: tokens.cost.and_then(nano_usd),
         }
     }
 }
@@ -129,22 +132,8 @@ impl CallPiece {
 
     /// The piece of the arguments' text.
     pub(crate) fn arguments(&self) -> String {
-        match self.function.as_ref().and_then(|function| function.arguments.as_ref()) {
-            None | Some(Value::Null) => String::new(),
-            Some(Value::String(text)) => text.clone(),
-            Some(value @ (Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_))) => value.to_string(),
-        }
+        arguments_text(self.function.as_ref().and_then(|function| function.arguments.as_ref()))
     }
-}
-
-/// Dollars in billionths; none where that makes no sense.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "the range is checked, and less than a billionth is nothing"
-)]
-fn nano(dollars: f64) -> Option<u64> {
-    (0.0..1e9).contains(&dollars).then(|| (dollars * 1e9).round() as u64)
 }
 
 /// A JSON object, or nothing.

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::calls::Calls;
 use super::chunk::{Choice, Chunk, Piece, Tokens};
 use super::kept::Kept;
-use crate::call::too_many;
+use crate::call::check_count;
 use crate::classify::Said;
 use crate::dialect::{Draft, Sink, send};
 use crate::trouble::{Stop, Trouble};
@@ -108,10 +108,7 @@ impl Fold {
         for call in piece.tool_calls.into_iter().flatten() {
             self.calls.add(call);
         }
-        if self.calls.are_too_many() {
-            return Err(too_many().into());
-        }
-        Ok(())
+        Ok(check_count(self.calls.len())?)
     }
 }
 

@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use super::super::kept::Kept;
 use super::content::{Body, user};
 use crate::content::{arguments, or_note};
+use crate::pictures::Pictures;
 
 /// One message.
 #[derive(Serialize)]
@@ -52,8 +53,7 @@ struct OutgoingFunction<'a> {
     arguments: String,
 }
 
-/// Writes a conversation. A tool's result can hold no picture in this dialect, and nothing may stand between the
-/// results of one reply, so their pictures follow the last of them in a user's message.
+/// Writes a conversation. A tool's result can hold no picture in this dialect.
 pub(super) fn outgoing<'a>(request: &Request<'a>, model: &ModelInfo) -> Vec<Outgoing<'a>> {
     let mut messages = Vec::new();
     if !request.system.is_empty() {
@@ -61,38 +61,25 @@ pub(super) fn outgoing<'a>(request: &Request<'a>, model: &ModelInfo) -> Vec<Outg
             content: request.system,
         });
     }
-    let mut pictures = Vec::new();
+    let mut pictures = Pictures::default();
     for message in request.messages {
-        if !matches!(message, Message::ToolResult { .. }) {
-            show(&mut pictures, &mut messages, model);
-        }
-        if let Message::ToolResult { name, images, .. } = message {
-            pictures.extend(images.iter().map(|image| (name.as_str(), image)));
-        }
+        messages.extend(pictures.before(Some(message)).map(|shown| show(&shown, model)));
+        pictures.add(message);
         messages.extend(one(message, model));
     }
-    show(&mut pictures, &mut messages, model);
+    messages.extend(pictures.before(None).map(|shown| show(&shown, model)));
     messages
 }
 
-/// Writes the pictures of the tool results before.
-fn show(pictures: &mut Vec<(&str, &Content)>, messages: &mut Vec<Outgoing<'_>>, model: &ModelInfo) {
-    let mut content = Vec::new();
-    for (tool, picture) in pictures.drain(..) {
-        content.push(Content::text(format!("Picture from the tool {tool}:")));
-        content.push(picture.clone());
-    }
-    if !content.is_empty() {
-        let content = user(&content, model.images);
-        messages.push(Outgoing::User { content });
+fn show<'a>(content: &[Content], model: &ModelInfo) -> Outgoing<'a> {
+    Outgoing::User {
+        content: user(content, model.images),
     }
 }
 
 fn one<'a>(message: &'a Message, model: &ModelInfo) -> Option<Outgoing<'a>> {
     match message {
-        Message::User(content) => Some(Outgoing::User {
-            content: user(content, model.images),
-        }),
+        Message::User(content) => Some(show(content, model)),
         // Services refuse a message that says nothing.
         Message::Assistant { text, calls, .. } if text.is_empty() && calls.is_empty() => None,
         Message::Assistant {
