@@ -9,6 +9,7 @@ use reqwest::header::HeaderName;
 use crate::anthropic::Messages;
 use crate::chat::Chat;
 use crate::models::ListedModel;
+use crate::responses::Responses;
 use crate::trouble::{Stop, Trouble};
 
 /// A way to speak with models.
@@ -17,6 +18,8 @@ pub enum Dialect {
     /// OpenAI Chat Completions, and the many servers that speak it.
     #[default]
     OpenaiChat,
+    /// OpenAI Responses.
+    OpenaiResponses,
     /// Anthropic Messages.
     Anthropic,
 }
@@ -26,6 +29,7 @@ impl Dialect {
     pub fn name(self) -> &'static str {
         match self {
             Self::OpenaiChat => "openai-chat",
+            Self::OpenaiResponses => "openai-responses",
             Self::Anthropic => "anthropic",
         }
     }
@@ -34,6 +38,7 @@ impl Dialect {
     pub(crate) fn codec(self) -> &'static dyn Codec {
         match self {
             Self::OpenaiChat => &Chat,
+            Self::OpenaiResponses => &Responses,
             Self::Anthropic => &Messages,
         }
     }

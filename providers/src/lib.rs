@@ -3,10 +3,10 @@
 //! Async inside, blocking outside: no type of the HTTP library and no future is in a public signature. A provider
 //! tries once; what is tried again, and when, is the core's decision.
 //!
-//! Reading order: [`Service`] (where a model is), [`RemoteModel`] (asks it), `dialect` (what differs between services) and
-//! one module for each dialect: `chat` and `anthropic`. Then inward: `client`, `sse` and `mask` (bytes), `content` and
-//! `room` (what all requests have), `call` (what all calls have), `trouble`, `classify` and `retry_after` (what went
-//! wrong).
+//! Reading order: [`Service`] (where a model is), [`RemoteModel`] (asks it), `dialect` (what differs between services)
+//! and one module for each dialect: `chat`, `responses` and `anthropic`. Then inward: `client`, `sse` and `mask`
+//! (bytes), `content`, `pictures` and `room` (what requests have in common), `call`, `cost` and `layout` (what replies
+//! have), `trouble`, `classify` and `retry_after` (what went wrong).
 
 mod anthropic;
 mod call;
@@ -16,10 +16,12 @@ mod client;
 mod content;
 mod cost;
 mod dialect;
+mod layout;
 mod mask;
 mod models;
 mod pictures;
 mod remote;
+mod responses;
 mod retry_after;
 mod room;
 mod service;

@@ -8,6 +8,7 @@ mod cancels;
 mod failures;
 mod keys;
 mod replay;
+mod responses;
 mod told;
 
 use std::time::Duration;

@@ -77,7 +77,8 @@ fn made_up_ids_are_never_made_twice() {
     assert_eq!((ids.len(), count), (12, 12));
 }
 
-fn result(call: &Call) -> Message {
+/// What came of a call.
+pub(crate) fn result(call: &Call) -> Message {
     Message::ToolResult {
         id: call.id.clone(),
         name: call.name.clone(),
