@@ -1,6 +1,8 @@
 //! What a service says about its failure, and which class that makes it. Services agree on little: the same status
 //! means several things, so their words come first.
 
+use std::time::Duration;
+
 use agent_core::event::ErrorClass;
 use serde_json::Value;
 
@@ -13,6 +15,8 @@ pub(crate) struct Said {
     codes: String,
     /// The status that an error inside a stream would have had.
     status: Option<u16>,
+    /// How long it wants to be left alone, where it says so beside its words.
+    pub retry_after_ms: Option<u64>,
 }
 
 impl Said {
@@ -20,6 +24,8 @@ impl Said {
     pub(crate) fn in_body(body: &str) -> Self {
         match serde_json::from_str::<Value>(body) {
             Ok(Value::Object(fields)) => Self::in_json(&Value::Object(fields)),
+            // Gemini puts it into a list where it would have listed the pieces of a reply.
+            Ok(Value::Array(items)) => items.first().map(Self::in_json).unwrap_or_default(),
             Ok(Value::String(words)) => Self::only(&words),
             _ if body.trim_start().starts_with('<') => Self::default(),
             _ => Self::only(body),
@@ -44,6 +50,7 @@ impl Said {
             words: one_line(&format!("{words}{}", raw.unwrap_or_default())),
             codes: codes.join(" ").to_lowercase(),
             status: status(&error["code"]),
+            retry_after_ms: retry_delay_ms(&error["details"]),
         }
     }
 
@@ -63,10 +70,12 @@ impl Said {
     fn class_by_words(&self, status: Option<u16>) -> Option<ErrorClass> {
         let said = format!("{} {}", self.codes, self.words.to_lowercase());
         let says = |signs: &[&str]| signs.iter().any(|sign| said.contains(sign));
+        let is = |code: &str| self.codes.split(' ').any(|said| said == code);
         // Words count only where they can mean it: "tokens" in a rate limit is not the context.
         let refuses = matches!(status, None | Some(400 | 404 | 413 | 415 | 422 | 500));
         let rules = [
             (says(BILLING), ErrorClass::Billing),
+            (refuses && says(BAD_KEY), ErrorClass::Auth),
             (refuses && says(CONTEXT_OVERFLOW), ErrorClass::ContextOverflow),
             (says(OVERLOADED), ErrorClass::Overloaded),
             (refuses && says(MODEL_NOT_FOUND), ErrorClass::ModelNotFound),
@@ -83,7 +92,12 @@ impl Said {
                 status.is_none() && says(&["request_too_large"]),
                 ErrorClass::PayloadTooLarge,
             ),
-            (status.is_none() && says(&["invalid_request"]), ErrorClass::BadRequest),
+            (
+                status.is_none() && says(&["invalid_request", "invalid_argument"]),
+                ErrorClass::BadRequest,
+            ),
+            (is("unavailable"), ErrorClass::Overloaded),
+            (is("deadline_exceeded"), ErrorClass::Timeout),
         ];
         rules.into_iter().find_map(|(fits, class)| fits.then_some(class))
     }
@@ -107,7 +121,10 @@ const CONTEXT_OVERFLOW: &[&str] = &[
     "prompt is too long",
     "input is too long",
     "input token count",
+    "exceeds the maximum number of tokens",
 ];
+/// Of a service that answers 400 to a wrong key.
+const BAD_KEY: &[&str] = &["api key not valid", "api key not found", "api key expired"];
 const OVERLOADED: &[&str] = &["overloaded", "at capacity", "over capacity"];
 const MODEL_NOT_FOUND: &[&str] = &[
     "model_not_found",
@@ -130,13 +147,15 @@ const REJECTED: &[&str] = &[
     "too large",
     "exceed",
 ];
-const RATE_LIMIT: &[&str] = &["rate limit", "rate_limit", "too many requests"];
+const RATE_LIMIT: &[&str] = &["rate limit", "rate_limit", "too many requests", "resource_exhausted"];
 const AUTH: &[&str] = &[
     "api key",
     "api_key",
     "unauthorized",
     "authentication",
     "permission_error",
+    "unauthenticated",
+    "permission_denied",
 ];
 
 fn class_by_status(status: Option<u16>) -> ErrorClass {
@@ -159,12 +178,23 @@ fn status(code: &Value) -> Option<u16> {
     u16::try_from(number).ok().filter(|status| (400..600).contains(status))
 }
 
+/// The wait in the details of one of Google's errors, such as `34.5s`.
+fn retry_delay_ms(details: &Value) -> Option<u64> {
+    let delays = details.as_array()?.iter().map(|detail| &detail["retryDelay"]);
+    let delay = delays.filter_map(Value::as_str).next()?;
+    let seconds = delay.strip_suffix('s')?.parse().ok()?;
+    let delay = Duration::try_from_secs_f64(seconds).ok()?;
+    u64::try_from(delay.as_millis()).ok()
+}
+
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn check(status: impl Into<Option<u16>>, body: &str, expect: ErrorClass) {
@@ -222,6 +252,74 @@ mod tests {
         check(None, r#"{"error":{"message":"x"}}"#, ErrorClass::Server);
     }
 
+    /// An error as Google words it, alone and in a list.
+    fn check_google(code: u16, status: &str, message: &str, expect: ErrorClass) {
+        let error = json!({"error": {"code": code, "message": message, "status": status}});
+        check(code, &error.to_string(), expect);
+        check(code, &json!([error]).to_string(), expect);
+        let bare = json!({"error": {"message": message, "status": status}});
+        check(None, &bare.to_string(), expect);
+    }
+
+    #[test]
+    fn the_codes_of_google_are_understood() {
+        let check = check_google;
+        check(
+            429,
+            "RESOURCE_EXHAUSTED",
+            "You exceeded your current quota",
+            ErrorClass::RateLimit,
+        );
+        check(503, "UNAVAILABLE", "The model is overloaded.", ErrorClass::Overloaded);
+        check(
+            503,
+            "UNAVAILABLE",
+            "This model is in high demand.",
+            ErrorClass::Overloaded,
+        );
+        check(504, "DEADLINE_EXCEEDED", "Deadline expired", ErrorClass::Timeout);
+        check(500, "INTERNAL", "An internal error has occurred", ErrorClass::Server);
+        check(
+            401,
+            "UNAUTHENTICATED",
+            "Request had invalid credentials",
+            ErrorClass::Auth,
+        );
+        check(
+            403,
+            "PERMISSION_DENIED",
+            "The caller does not have permission",
+            ErrorClass::Auth,
+        );
+        check(
+            400,
+            "INVALID_ARGUMENT",
+            "API key not valid. Please pass a valid API key.",
+            ErrorClass::Auth,
+        );
+        check(
+            400,
+            "INVALID_ARGUMENT",
+            "The input token count (1048577) exceeds the maximum number of tokens allowed (1048576).",
+            ErrorClass::ContextOverflow,
+        );
+        check(
+            404,
+            "NOT_FOUND",
+            "models/x is not found for API version v1beta",
+            ErrorClass::ModelNotFound,
+        );
+    }
+
+    #[test]
+    fn a_wait_may_stand_in_the_details() {
+        let wait = |details: Value| Said::in_json(&json!({"error": {"details": details}})).retry_after_ms;
+        let info = |delay: &str| json!([{"@type": "Help"}, {"@type": "RetryInfo", "retryDelay": delay}]);
+        assert_eq!(wait(info("34.5s")), Some(34_500));
+        assert_eq!(wait(info("soon")), None);
+        assert_eq!(wait(json!([{"@type": "Help"}])), None);
+    }
+
     #[test]
     fn the_types_of_anthropic_are_understood_with_a_status_and_without() {
         let table = [
@@ -246,8 +344,8 @@ mod tests {
     #[test]
     fn anthropics_words_say_more_than_its_types() {
         let check = |words: &str, class| {
-            let error = serde_json::json!({"type": "invalid_request_error", "message": words});
-            let body = serde_json::json!({"type": "error", "error": error}).to_string();
+            let error = json!({"type": "invalid_request_error", "message": words});
+            let body = json!({"type": "error", "error": error}).to_string();
             check(400, &body, class);
         };
         check(

@@ -179,10 +179,11 @@ async fn refused(mut response: Response) -> Trouble {
         request_id,
         "a model service refused a request"
     );
+    let said = Said::in_body(&String::from_utf8_lossy(&body));
     Trouble::Refused(Refusal {
         status,
-        said: Said::in_body(&String::from_utf8_lossy(&body)),
-        retry_after_ms,
+        retry_after_ms: retry_after_ms.or(said.retry_after_ms),
+        said,
     })
 }
 
