@@ -8,6 +8,7 @@ use reqwest::header::HeaderName;
 
 use crate::anthropic::Messages;
 use crate::chat::Chat;
+use crate::gemini::Gemini;
 use crate::models::ListedModel;
 use crate::responses::Responses;
 use crate::trouble::{Stop, Trouble};
@@ -22,6 +23,8 @@ pub enum Dialect {
     OpenaiResponses,
     /// Anthropic Messages.
     Anthropic,
+    /// Gemini.
+    Gemini,
 }
 
 impl Dialect {
@@ -31,6 +34,7 @@ impl Dialect {
             Self::OpenaiChat => "openai-chat",
             Self::OpenaiResponses => "openai-responses",
             Self::Anthropic => "anthropic",
+            Self::Gemini => "gemini",
         }
     }
 
@@ -40,6 +44,7 @@ impl Dialect {
             Self::OpenaiChat => &Chat,
             Self::OpenaiResponses => &Responses,
             Self::Anthropic => &Messages,
+            Self::Gemini => &Gemini,
         }
     }
 }

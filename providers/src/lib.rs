@@ -4,9 +4,9 @@
 //! tries once; what is tried again, and when, is the core's decision.
 //!
 //! Reading order: [`Service`] (where a model is), [`RemoteModel`] (asks it), `dialect` (what differs between services)
-//! and one module for each dialect: `chat`, `responses` and `anthropic`. Then inward: `client`, `sse` and `mask`
-//! (bytes), `content`, `pictures` and `room` (what requests have in common), `call`, `cost` and `layout` (what replies
-//! have), `trouble`, `classify` and `retry_after` (what went wrong).
+//! and one module for each dialect: `chat`, `responses`, `anthropic` and `gemini`. Then inward: `client`, `sse` and
+//! `mask` (bytes), `content`, `pictures` and `room` (what requests have in common), `call`, `cost` and `layout` (what
+//! replies have), `trouble`, `classify` and `retry_after` (what went wrong).
 
 mod anthropic;
 mod call;
@@ -16,6 +16,7 @@ mod client;
 mod content;
 mod cost;
 mod dialect;
+mod gemini;
 mod layout;
 mod mask;
 mod models;

@@ -6,6 +6,7 @@ mod anthropic;
 mod ask;
 mod cancels;
 mod failures;
+mod gemini;
 mod keys;
 mod replay;
 mod responses;
