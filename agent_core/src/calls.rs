@@ -8,24 +8,54 @@ mod announce;
 mod guard;
 mod lane;
 mod question;
+mod repeats;
 mod wave;
 
+use crate::event::CallInput;
 use crate::provider::Call;
 use crate::turn::Turn;
 
 use announce::{Announced, announce};
+pub(crate) use repeats::Repeats;
 use wave::Wave;
 
 /// The most calls that one reply may make: more could not be shown, asked about or cancelled in time.
 pub(crate) const MOST: usize = 128;
 
-/// Runs a reply's calls. When it returns, each of them has its end.
-pub(crate) fn run(turn: &mut Turn<'_>, calls: Vec<Call>) {
+/// Runs a reply's calls. When it returns, each of them has its end. Says whether the model goes round in circles, so that
+/// the turn should end.
+pub(crate) fn run(turn: &mut Turn<'_>, calls: Vec<Call>) -> bool {
     let tools = turn.tools();
-    let announced: Vec<Announced> = calls.into_iter().map(|call| announce(turn, &tools, call)).collect();
+    // Looking again at something that goes on is no circle.
+    let waits = |call: &Call| match &call.input {
+        CallInput::Json(input) => tools
+            .iter()
+            .any(|tool| tool.spec().name == call.name && tool.may_repeat(input)),
+        CallInput::Malformed(_) => false,
+    };
+    let counts = !calls.is_empty() && !calls.iter().any(waits);
+    let is_stuck = counts && turn.repeats.is_stuck(&calls);
+    let announced: Vec<Announced> = calls
+        .iter()
+        .map(|call| {
+            let mut announced = announce(turn, &tools, call.clone());
+            if is_stuck {
+                announced.work = Err(repeats::STUCK.to_owned());
+            }
+            announced
+        })
+        .collect();
     for wave in waves(announced) {
         Wave::begin(turn, wave).run();
     }
+    if is_stuck {
+        return turn.repeats.refused();
+    }
+    if counts {
+        let results = turn.history.last_results();
+        turn.repeats.made(&calls, results);
+    }
+    false
 }
 
 /// Calls that may run at the same time: a run of reads, or one other.

@@ -134,6 +134,16 @@ impl History {
         Some(Exchange { asked, answered })
     }
 
+    /// What came of the last reply's calls, as one text.
+    pub(crate) fn last_results(&mut self) -> String {
+        self.settle();
+        let results = self.messages.iter().rev().map_while(|message| match message {
+            Message::ToolResult { text, .. } => Some(text.as_str()),
+            Message::User(_) | Message::Assistant { .. } => None,
+        });
+        results.collect::<Vec<_>>().join("\n")
+    }
+
     /// Messages by who they are from: user, model, tools.
     pub(crate) fn counts(&mut self) -> (usize, usize, usize) {
         let messages = self.messages();

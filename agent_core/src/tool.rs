@@ -24,6 +24,12 @@ pub trait Tool: Send + Sync {
     /// Whether this call surely changes nothing, so that it may run beside others. Decided from the arguments alone.
     fn only_reads(&self, input: &Value) -> bool;
 
+    /// Whether the same call may make sense many times in a row though nothing has changed: it looks at something that
+    /// goes on.
+    fn may_repeat(&self, _input: &Value) -> bool {
+        false
+    }
+
     /// Works out what the call would do, without doing it. Nobody waits for it after `cancel` has been set.
     ///
     /// # Errors

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::approval::Grant;
 use crate::asking::{self, Answer, Fallback};
-use crate::calls;
+use crate::calls::{self, Repeats};
 use crate::cancel::Cancel;
 use crate::claim;
 use crate::compact::{Compactor, Made, Reason};
@@ -46,6 +46,7 @@ pub(crate) struct Turn<'a> {
     usage: Usage,
     /// What its last step cost.
     last_cost: Option<u64>,
+    pub(crate) repeats: Repeats,
     /// The user knows that the budget can't be kept.
     told_no_price: bool,
     /// The row of its prompt.
@@ -106,6 +107,7 @@ impl<'a> Turn<'a> {
             fallback: None,
             usage: Usage::default(),
             last_cost: None,
+            repeats: Repeats::default(),
             told_no_price: false,
             first_row: 0,
         };
@@ -201,12 +203,17 @@ impl<'a> Turn<'a> {
             let calls = reply.calls.clone();
             self.finish_step(step, reply);
             let is_empty = calls.is_empty() && !spoke;
+            let mut is_stuck = false;
             // What a refused reply asked for is not done: its turn leaves the history, and nobody would know of it.
             if !matches!(finish, Finish::Refusal | Finish::ContentFilter) {
-                calls::run(self, calls.clone());
+                is_stuck = calls::run(self, calls.clone());
             }
             if self.cancel.is_set() {
                 return Ok(StopReason::Cancelled);
+            }
+            if is_stuck {
+                self.tell_stuck();
+                return Ok(StopReason::MaxSteps);
             }
             match finish {
                 Finish::Length => return Ok(StopReason::MaxTokens),
@@ -289,6 +296,14 @@ impl<'a> Turn<'a> {
         });
         self.session.change_standing(Standing::forget_notes);
         StopReason::Refusal
+    }
+
+    fn tell_stuck(&mut self) {
+        self.emit(Event::Notice {
+            severity: Severity::Warning,
+            title: "stopped: the model makes the same call again and again".into(),
+            detail: Some("Tell it what to do instead, or choose another model.".into()),
+        });
     }
 
     fn tell_empty(&mut self) {

@@ -130,6 +130,10 @@ impl Tool for Process {
         })
     }
 
+    fn may_repeat(&self, input: &Value) -> bool {
+        self.only_reads(input)
+    }
+
     fn plan(&self, input: &Value, _cancel: &Cancel) -> Result<Planned, ToolError> {
         let args: Args = input::parse("process", input)?;
         let background = || self.background(args.id.as_deref());

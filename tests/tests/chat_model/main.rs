@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod cancel;
+mod circles;
 mod costs;
 mod credentials;
 mod ends;
