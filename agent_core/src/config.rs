@@ -1,6 +1,7 @@
 //! The configuration as typed data. Reading and writing its file is the command line's work.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use serde::Deserialize;
 
@@ -53,6 +54,8 @@ pub struct ProviderConfig {
     pub api_key_env: Option<String>,
     /// Headers sent with each request.
     pub headers: BTreeMap<String, String>,
+    /// A file of certificates that are trusted beside the system's, absolute.
+    pub ca_file: Option<PathBuf>,
     /// Seconds in which nothing may come before the service counts as stalled; the default is 120.
     pub stall_s: Option<u64>,
     /// What it serves; empty: asked from the service where someone wants to know.

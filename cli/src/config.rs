@@ -111,6 +111,9 @@ fn make_sense(config: &Config) -> Result<(), String> {
         return Err("terminal.timeout_s is 0, so that no command could run; the default is 180".into());
     }
     for (name, provider) in &config.providers {
+        if provider.ca_file.as_ref().is_some_and(|path| !path.is_absolute()) {
+            return Err(format!("providers.{name}.ca_file must be an absolute path"));
+        }
         if provider.stall_s == Some(0) {
             return Err(format!(
                 "providers.{name}.stall_s is 0, so that nothing could ever come; the default is 120"
@@ -207,6 +210,11 @@ mod tests {
             "[approvals]\ndeny = [\"rm *\", \"/usr/bin/sudo\"]",
             "approvals.deny: the rule `/usr/bin/sudo` does not begin with a program's name alone",
         );
+        check(
+            "[providers.openai]\nca_file = \"ca.pem\"",
+            "providers.openai.ca_file must be an absolute path",
+        );
+        check("[providers.openai]\nstall_s = 0", "providers.openai.stall_s is 0");
         check("[terminal]\ntimeout_s = 0", "terminal.timeout_s is 0");
         check(
             "[providers.mine]\napi = \"openai-chat\"",

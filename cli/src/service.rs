@@ -36,6 +36,8 @@ pub(crate) struct Remote {
     pub(crate) key: KeyRule,
     /// Headers sent with each request.
     pub(crate) headers: BTreeMap<String, String>,
+    /// A file of certificates that are trusted beside the system's.
+    pub(crate) ca_file: Option<PathBuf>,
     /// How long nothing may come before it counts as stalled, if the user has said.
     pub(crate) stall: Option<Duration>,
     /// Its models take pictures unless the configuration says otherwise.
@@ -161,6 +163,7 @@ fn remote(
         },
         headers: entry.headers.clone(),
         stall: entry.stall_s.map(Duration::from_secs),
+        ca_file: entry.ca_file.clone(),
         images: well_known.is_some_and(|known| known.images),
     })
 }

@@ -58,6 +58,7 @@ impl UserSetup {
             key_env: remote.key.variable().map(str::to_owned),
             dialect: remote.dialect,
             headers: remote.headers,
+            ca_file: remote.ca_file,
             stall: remote.stall.unwrap_or(Service::STALL),
             ..Service::new(name, remote.base_url)
         })

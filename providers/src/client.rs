@@ -1,12 +1,13 @@
 //! HTTP to one service: its address and headers, nobody else's, and bounds on all that comes back. It knows nothing
 //! of what is said.
 
+use std::path::Path;
 use std::sync::OnceLock;
 use std::time::Duration;
 
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, LOCATION};
 use reqwest::redirect::Policy;
-use reqwest::{Client, ClientBuilder, RequestBuilder, Response, Url};
+use reqwest::{Certificate, Client, ClientBuilder, RequestBuilder, Response, Url};
 use rustls::crypto::{CryptoProvider, ring};
 use tokio::time::timeout;
 
@@ -38,10 +39,7 @@ impl Connection {
     /// Prepares the way; doesn't touch the network.
     pub(crate) fn open(service: &Service) -> Result<Self, ServiceError> {
         let base = service.url()?;
-        let client = client(&base).map_err(|error| ServiceError::NoClient {
-            service: service.name.clone(),
-            why: error.to_string(),
-        })?;
+        let client = client(&base, service)?;
         Ok(Self {
             client,
             base,
@@ -187,17 +185,41 @@ async fn refused(mut response: Response) -> Trouble {
     })
 }
 
-/// One client for this machine, which no proxy may get between, and one for everywhere else.
-fn client(base: &Url) -> Result<Client, reqwest::Error> {
+/// One client for this machine, which no proxy may get between, and one for everywhere else. A service with certificates
+/// of its own has one of its own.
+fn client(base: &Url, service: &Service) -> Result<Client, ServiceError> {
     static HERE: OnceLock<Client> = OnceLock::new();
     static ELSEWHERE: OnceLock<Client> = OnceLock::new();
-    if is_loopback(base) {
+    let is_here = is_loopback(base);
+    let builder = || if is_here { builder().no_proxy() } else { builder() };
+    let client = match &service.ca_file {
+        Some(path) => {
+            let certificates = certificates(path, service)?;
+            build(builder().tls_certs_merge(certificates))
+        }
         // A machine without certificates can still ask its own model server, in the plain.
-        let local = || builder().no_proxy();
-        shared(&HERE, local()).or_else(|_| shared(&HERE, local().tls_certs_only([])))
-    } else {
-        shared(&ELSEWHERE, builder())
+        None if is_here => shared(&HERE, builder()).or_else(|_| shared(&HERE, builder().tls_certs_only([]))),
+        None => shared(&ELSEWHERE, builder()),
+    };
+    client.map_err(|error| ServiceError::NoClient {
+        service: service.name.clone(),
+        why: error.to_string(),
+    })
+}
+
+/// The certificates that the user trusts beside the system's.
+fn certificates(path: &Path, service: &Service) -> Result<Vec<Certificate>, ServiceError> {
+    let bad = |why: String| ServiceError::BadCertificates {
+        service: service.name.clone(),
+        path: path.to_owned(),
+        why,
+    };
+    let bytes = std::fs::read(path).map_err(|error| bad(error.to_string()))?;
+    let certificates = Certificate::from_pem_bundle(&bytes).map_err(|error| bad(error.to_string()))?;
+    if certificates.is_empty() {
+        return Err(bad("it holds no certificate in PEM form".to_owned()));
     }
+    Ok(certificates)
 }
 
 /// No redirect is followed: it would carry the key to an address that nobody configured, and turn a question into a
@@ -211,10 +233,14 @@ fn shared(cell: &OnceLock<Client>, builder: ClientBuilder) -> Result<Client, req
     if let Some(client) = cell.get() {
         return Ok(client.clone());
     }
+    let client = build(builder)?;
+    Ok(cell.get_or_init(|| client).clone())
+}
+
+fn build(builder: ClientBuilder) -> Result<Client, reqwest::Error> {
     if CryptoProvider::get_default().is_none() {
         // It fails only if another thread was quicker, which is as good.
         let _ = ring::default_provider().install_default();
     }
-    let client = builder.build()?;
-    Ok(cell.get_or_init(|| client).clone())
+    builder.build()
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::IpAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use reqwest::Url;
@@ -29,6 +30,8 @@ pub struct Service {
     pub headers: BTreeMap<String, String>,
     /// How long nothing may come before the service counts as stalled.
     pub stall: Duration,
+    /// A file of certificates in PEM form that are trusted beside the system's.
+    pub ca_file: Option<PathBuf>,
 }
 
 impl Service {
@@ -45,6 +48,7 @@ impl Service {
             key_env: None,
             headers: BTreeMap::new(),
             stall: Self::STALL,
+            ca_file: None,
         }
     }
 
@@ -176,6 +180,19 @@ pub enum ServiceError {
         service: String,
         /// The header's name.
         header: String,
+    },
+    /// The file of further certificates is none.
+    #[error(
+        "the ca_file {path} of provider {service} can't be used ({why}): name a file of certificates in PEM form",
+        path = .path.display()
+    )]
+    BadCertificates {
+        /// The service's name.
+        service: String,
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
     },
     /// HTTP itself could not be set up.
     #[error(

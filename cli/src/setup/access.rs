@@ -112,6 +112,7 @@ impl Access<'_> {
             key: new_key.or_else(stored),
             key_env: self.remote.key.variable().map(str::to_owned),
             dialect: self.remote.dialect,
+            ca_file: self.remote.ca_file.clone(),
             headers: self.remote.headers.clone(),
             ..Service::new(self.provider, self.remote.base_url.clone())
         }

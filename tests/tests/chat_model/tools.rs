@@ -158,3 +158,16 @@ fn arguments_that_are_no_json_are_told_to_the_model() {
         "{arguments}"
     );
 }
+
+#[test]
+fn a_first_request_is_lean() {
+    let mut stage = Stage::new(vec![Reply::text("hello")]);
+    assert_eq!(stage.prompt("hi"), "end_turn");
+    let asked = stage.last_request();
+    let system = asked.messages()[0]["content"].as_str().unwrap().len();
+    let tools = asked.body["tools"].to_string().len();
+    assert!(
+        system + tools <= 8_000,
+        "{system} bytes of system prompt and {tools} of tools"
+    );
+}
