@@ -16,6 +16,7 @@ mod client;
 mod content;
 mod cost;
 mod dialect;
+mod effort;
 mod gemini;
 mod layout;
 mod mask;

@@ -6,10 +6,11 @@ mod message;
 #[cfg(test)]
 mod tests;
 
-use agent_core::provider::{ModelInfo, Request, ThoughtLevel, ToolSpec};
+use agent_core::provider::{ModelInfo, Request, ToolSpec};
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::effort::effort;
 use crate::room;
 use message::Outgoing;
 
@@ -64,18 +65,9 @@ pub(super) fn body(request: &Request<'_>, model: &ModelInfo, host: &str) -> Stri
         messages: message::outgoing(request, model),
         max_tokens: older,
         max_completion_tokens: newer,
-        reasoning_effort: request.thinking.map(effort),
+        reasoning_effort: request.thinking.map(|level| effort(level, &model.origin.model)),
     };
     serde_json::to_string(&body).expect("texts, numbers and maps with text keys are JSON")
-}
-
-fn effort(level: ThoughtLevel) -> &'static str {
-    match level {
-        ThoughtLevel::Off => "none",
-        ThoughtLevel::Low => "low",
-        ThoughtLevel::Medium => "medium",
-        ThoughtLevel::High => "high",
-    }
 }
 
 fn tool(spec: &ToolSpec) -> Tool<'_> {

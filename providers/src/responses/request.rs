@@ -5,10 +5,11 @@ mod item;
 #[cfg(test)]
 mod tests;
 
-use agent_core::provider::{ModelInfo, Request, ThoughtLevel, ToolSpec};
+use agent_core::provider::{ModelInfo, Request, ToolSpec};
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::effort::effort;
 use crate::room;
 use item::Outgoing;
 
@@ -64,7 +65,10 @@ pub(super) fn body(request: &Request<'_>, model: &ModelInfo) -> String {
         tools: tools.iter().map(tool).collect(),
         input: item::outgoing(request, model),
         max_output_tokens: room::reply_limit(request, model),
-        reasoning: request.thinking.map(reasoning),
+        reasoning: request.thinking.map(|level| Reasoning {
+            effort: effort(level, &model.origin.model),
+            summary: "auto",
+        }),
     };
     serde_json::to_string(&body).expect("texts, numbers, JSON and maps with text keys are JSON")
 }
@@ -73,19 +77,6 @@ pub(super) fn body(request: &Request<'_>, model: &ModelInfo) -> String {
 fn reasons(model: &str) -> bool {
     const DO_NOT: [&str; 3] = ["gpt-3", "gpt-4", "chatgpt-"];
     !DO_NOT.iter().any(|family| model.starts_with(family)) && !model.ends_with("-chat-latest")
-}
-
-fn reasoning(level: ThoughtLevel) -> Reasoning {
-    let effort = match level {
-        ThoughtLevel::Off => "minimal",
-        ThoughtLevel::Low => "low",
-        ThoughtLevel::Medium => "medium",
-        ThoughtLevel::High => "high",
-    };
-    Reasoning {
-        effort,
-        summary: "auto",
-    }
 }
 
 fn tool(spec: &ToolSpec) -> Tool<'_> {

@@ -103,7 +103,7 @@ fn how_much_to_think_and_to_say_is_told_last() {
         ..model("m")
     };
     for (level, effort) in [
-        (ThoughtLevel::Off, "minimal"),
+        (ThoughtLevel::Off, "none"),
         (ThoughtLevel::Low, "low"),
         (ThoughtLevel::Medium, "medium"),
         (ThoughtLevel::High, "high"),
