@@ -68,6 +68,8 @@ pub struct ProviderConfig {
 pub enum Api {
     /// OpenAI Chat Completions and the many servers that speak it.
     OpenaiChat,
+    /// Anthropic Messages.
+    Anthropic,
     /// The built-in model that needs no key and no network.
     Offline,
     /// Plays a file of replies.
@@ -79,6 +81,7 @@ impl Api {
     pub fn name(self) -> &'static str {
         match self {
             Self::OpenaiChat => "openai-chat",
+            Self::Anthropic => "anthropic",
             Self::Offline => "offline",
             Self::Script => "script",
         }

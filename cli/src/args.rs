@@ -120,7 +120,7 @@ pub(crate) struct SetupArgs {
     /// The model service: a well-known name such as openai or ollama, or a name of your own
     #[arg(long, value_name = "NAME")]
     pub(crate) provider: Option<String>,
-    /// The dialect it speaks [default: openai-chat]
+    /// The dialect it speaks [default: that of a well-known name, else openai-chat]
     #[arg(long, value_name = "API")]
     pub(crate) api: Option<ApiArg>,
     /// Where it is; well-known names have a default
@@ -145,6 +145,8 @@ pub(crate) struct SetupArgs {
 pub(crate) enum ApiArg {
     /// OpenAI Chat Completions and the many servers that speak it
     OpenaiChat,
+    /// Anthropic Messages
+    Anthropic,
     /// The built-in model that needs no key and no network
     Offline,
     /// Plays a file of replies
@@ -155,6 +157,7 @@ impl From<ApiArg> for agent_core::config::Api {
     fn from(api: ApiArg) -> Self {
         match api {
             ApiArg::OpenaiChat => Self::OpenaiChat,
+            ApiArg::Anthropic => Self::Anthropic,
             ApiArg::Offline => Self::Offline,
             ApiArg::Script => Self::Script,
         }

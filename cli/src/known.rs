@@ -1,5 +1,6 @@
 //! The well-known model services: what a name stands for when the configuration doesn't say.
-//! All speak the `openai-chat` dialect.
+
+use agent_core::config::Api;
 
 /// A service that needs no configuration beyond its key.
 #[derive(Debug, PartialEq)]
@@ -8,6 +9,8 @@ pub(crate) struct Known {
     pub(crate) name: &'static str,
     /// Its name for people.
     pub(crate) title: &'static str,
+    /// Its dialect.
+    pub(crate) api: Api,
     /// Where it is.
     pub(crate) base_url: &'static str,
     /// The environment variable that holds its key; none for servers on this machine.
@@ -18,44 +21,42 @@ pub(crate) struct Known {
 }
 
 /// All of them, in the order they are offered.
-pub(crate) const KNOWN: [Known; 12] = [
-    remote("openai", "OpenAI", "https://api.openai.com/v1", "OPENAI_API_KEY", true),
+pub(crate) const KNOWN: [Known; 13] = [
+    Known {
+        images: true,
+        ..remote("openai", "OpenAI", "https://api.openai.com/v1", "OPENAI_API_KEY")
+    },
+    Known {
+        api: Api::Anthropic,
+        images: true,
+        ..remote(
+            "anthropic",
+            "Anthropic",
+            "https://api.anthropic.com/v1",
+            "ANTHROPIC_API_KEY",
+        )
+    },
     remote(
         "openrouter",
         "OpenRouter",
         "https://openrouter.ai/api/v1",
         "OPENROUTER_API_KEY",
-        false,
     ),
-    remote("groq", "Groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY", false),
+    remote("groq", "Groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY"),
     remote(
         "deepseek",
         "DeepSeek",
         "https://api.deepseek.com/v1",
         "DEEPSEEK_API_KEY",
-        false,
     ),
-    remote(
-        "mistral",
-        "Mistral",
-        "https://api.mistral.ai/v1",
-        "MISTRAL_API_KEY",
-        false,
-    ),
-    remote("xai", "xAI", "https://api.x.ai/v1", "XAI_API_KEY", false),
-    remote(
-        "moonshot",
-        "Moonshot",
-        "https://api.moonshot.ai/v1",
-        "MOONSHOT_API_KEY",
-        false,
-    ),
+    remote("mistral", "Mistral", "https://api.mistral.ai/v1", "MISTRAL_API_KEY"),
+    remote("xai", "xAI", "https://api.x.ai/v1", "XAI_API_KEY"),
+    remote("moonshot", "Moonshot", "https://api.moonshot.ai/v1", "MOONSHOT_API_KEY"),
     remote(
         "nous",
         "Nous Research",
         "https://inference-api.nousresearch.com/v1",
         "NOUS_API_KEY",
-        false,
     ),
     local("ollama", "Ollama", "http://127.0.0.1:11434/v1"),
     local("lmstudio", "LM Studio", "http://127.0.0.1:1234/v1"),
@@ -63,19 +64,15 @@ pub(crate) const KNOWN: [Known; 12] = [
     local("vllm", "vLLM", "http://127.0.0.1:8000/v1"),
 ];
 
-const fn remote(
-    name: &'static str,
-    title: &'static str,
-    base_url: &'static str,
-    key_env: &'static str,
-    images: bool,
-) -> Known {
+/// Most speak Chat Completions, and not all of their models see.
+const fn remote(name: &'static str, title: &'static str, base_url: &'static str, key_env: &'static str) -> Known {
     Known {
         name,
         title,
+        api: Api::OpenaiChat,
         base_url,
         key_env: Some(key_env),
-        images,
+        images: false,
     }
 }
 
@@ -83,6 +80,7 @@ const fn local(name: &'static str, title: &'static str, base_url: &'static str) 
     Known {
         name,
         title,
+        api: Api::OpenaiChat,
         base_url,
         key_env: None,
         images: false,

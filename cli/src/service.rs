@@ -103,11 +103,11 @@ pub(crate) fn resolve(name: &str, config: &Config) -> Result<Backend, ServiceErr
         None if well_known.is_some() || name == "offline" => &empty,
         None => return Err(unknown(name, config)),
     };
-    let api = match entry.api {
-        Some(api) => api,
-        None if name == "offline" => Api::Offline,
-        None if well_known.is_some() => Api::OpenaiChat,
-        None => {
+    let api = match (entry.api, well_known) {
+        (Some(api), _) => api,
+        (None, Some(known)) => known.api,
+        (None, None) if name == "offline" => Api::Offline,
+        (None, None) => {
             return Err(ServiceError::Wrong(format!(
                 "providers.{name} needs api: write api = \"openai-chat\", as most services speak it"
             )));
@@ -115,6 +115,7 @@ pub(crate) fn resolve(name: &str, config: &Config) -> Result<Backend, ServiceErr
     };
     match api {
         Api::OpenaiChat => remote(name, entry, well_known, Dialect::OpenaiChat).map(Backend::Remote),
+        Api::Anthropic => remote(name, entry, well_known, Dialect::Anthropic).map(Backend::Remote),
         Api::Offline => Ok(Backend::Offline),
         Api::Script => script(name, entry).map(Backend::Script),
     }
@@ -248,6 +249,24 @@ mod tests {
             assert_eq!(key(&backend), &expect, "{}", known.name);
         }
         assert_eq!(resolve("offline", &Config::default()), Ok(Backend::Offline));
+    }
+
+    #[test]
+    fn a_well_known_name_speaks_its_own_dialect_unless_its_entry_says_otherwise() {
+        let check = |name: &str, api: Option<Api>, expect: Dialect| {
+            let entry = ProviderConfig {
+                api,
+                ..ProviderConfig::default()
+            };
+            let Backend::Remote(remote) = resolve(name, &config(name, entry)).unwrap() else {
+                panic!("{name} is no service");
+            };
+            assert_eq!(remote.dialect, expect, "{name} {api:?}");
+        };
+        check("openai", None, Dialect::OpenaiChat);
+        check("anthropic", None, Dialect::Anthropic);
+        check("anthropic", Some(Api::OpenaiChat), Dialect::OpenaiChat);
+        check("ollama", Some(Api::Anthropic), Dialect::Anthropic);
     }
 
     #[test]

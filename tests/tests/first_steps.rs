@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+use serde_json::json;
 use talaria_tests::client::{Home, run};
 use talaria_tests::mock::{Asked, Mock, Reply};
 
@@ -62,6 +63,38 @@ fn the_check_asks_the_model_itself() {
     // A turn sends no limit unless one is configured, and some services refuse it.
     assert!(asked.body["max_tokens"].is_null(), "{}", asked.raw);
     assert_eq!(asked.messages().len(), 2, "{}", asked.raw);
+}
+
+#[test]
+fn the_check_speaks_the_dialect_of_the_provider() {
+    let reply = [
+        json!({"type": "message_start", "message": {"id": "1", "role": "assistant", "content": [], "usage": {"input_tokens": 1}}}),
+        json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}),
+        json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "ok"}}),
+        json!({"type": "content_block_stop", "index": 0}),
+        json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 1}}),
+        json!({"type": "message_stop"}),
+    ];
+    let body: String = reply.iter().map(|event| format!("data: {event}\n\n")).collect();
+    let mock = Mock::serve(vec![Reply::sse(body.clone()), Reply::sse(body)]);
+    let check = |provider: &str, api: &str| {
+        let url = mock.base_url();
+        let entry = format!(
+            "model = \"{provider}/m\"\n[providers.{provider}]\n{api}base_url = \"{url}\"\napi_key_env = \"MOCK_API_KEY\"\n"
+        );
+        let home = Home::with_config(&entry);
+        let mut command = home.command(&["acp", "--check"]);
+        command.env("MOCK_API_KEY", "k");
+        let (status, stdout, stderr) = run(command, "");
+        assert_eq!(status.code(), Some(0), "{stdout}{stderr}");
+        assert!(stdout.contains("answered \"ok\""), "{stdout}");
+    };
+    check("anthropic", "");
+    check("mine", "api = \"anthropic\"\n");
+    for asked in mock.requests() {
+        assert_eq!(asked.line, "POST /v1/messages");
+        assert_eq!(asked.header("x-api-key"), Some("k"));
+    }
 }
 
 #[test]
