@@ -38,8 +38,10 @@ pub(crate) enum Command {
     /// Show and take back the standing permissions
     #[command(subcommand)]
     Permissions(PermissionsCommand),
-    /// Show which models are configured and reachable
+    /// Show which models there are, and whether their providers answer
     Models(ModelsArgs),
+    /// Show the providers: where they are, which key they get, whether they answer
+    Providers(ProvidersArgs),
 }
 
 // `agent acp`.
@@ -224,8 +226,29 @@ fn permission(id: &str) -> Result<i64, String> {
 // `agent models`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
-  agent models")]
-pub(crate) struct ModelsArgs {}
+  agent models
+  agent models openrouter
+
+The exit code is 1 if the default model's provider, or the one you name, can't be used.")]
+pub(crate) struct ModelsArgs {
+    /// Only those of this provider
+    #[arg(value_name = "PROVIDER")]
+    pub(crate) provider: Option<String>,
+}
+
+// `agent providers`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:
+  agent providers
+  agent providers --json
+
+Shown are the providers of the configuration, well-known ones whose key is there, the built-in one, and model
+servers found on this machine. The exit code is 1 if the default model's provider can't be used.")]
+pub(crate) struct ProvidersArgs {
+    /// Print a JSON array
+    #[arg(long)]
+    pub(crate) json: bool,
+}
 
 #[cfg(test)]
 mod tests {

@@ -10,6 +10,7 @@ mod config;
 mod credentials;
 mod exit;
 mod known;
+mod local;
 mod logging;
 mod models;
 mod nearest;
@@ -17,12 +18,14 @@ mod panics;
 mod paths;
 mod permissions;
 mod probe;
+mod provider_list;
 mod run;
 mod service;
 mod sessions;
 mod setup;
 mod setup_port;
 mod signals;
+mod survey;
 mod terminal;
 mod wiring;
 
@@ -69,7 +72,8 @@ fn run(args: Args, paths: Result<&Paths, NoHome>) -> Result<Exit, Fail> {
         Command::Setup(args) => setup::setup(args, paths),
         Command::Sessions(command) => sessions::sessions(command, paths),
         Command::Permissions(command) => permissions::permissions(command, paths),
-        Command::Models(_) => models::models(paths),
+        Command::Models(args) => models::models(&args, paths),
+        Command::Providers(args) => provider_list::providers(&args, paths),
     }
 }
 

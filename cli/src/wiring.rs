@@ -109,6 +109,15 @@ pub(crate) fn list_models(service: &Service, handle: &Handle) -> Result<Vec<List
     providers::list_models(service, handle)
 }
 
+/// Asks a service for its models, for a bounded time.
+pub(crate) fn list_models_within(
+    patience: Duration,
+    service: &Service,
+    handle: &Handle,
+) -> Result<Vec<ListedModel>, ProviderError> {
+    providers::list_models_within(patience, service, handle)
+}
+
 /// Serves an editor that says these `lines`, on stdout, until it is gone or `stop` is set.
 pub(crate) fn serve(
     wired: &Wired,

@@ -32,6 +32,6 @@ mod trouble;
 mod waiting;
 
 pub use dialect::Dialect;
-pub use models::{ListedModel, list_models};
+pub use models::{ListedModel, list_models, list_models_within};
 pub use remote::RemoteModel;
 pub use service::{Service, ServiceError};

@@ -34,6 +34,18 @@ pub struct ListedModel {
 /// # Errors
 /// [`ProviderError::Failed`] when the service can't be used as set up, does not answer, or keeps no such list.
 pub fn list_models(service: &Service, handle: &Handle) -> Result<Vec<ListedModel>, ProviderError> {
+    list_models_within(PATIENCE, service, handle)
+}
+
+/// Asks a service for its models, and blocks no longer than `patience`.
+///
+/// # Errors
+/// As [`list_models`].
+pub fn list_models_within(
+    patience: Duration,
+    service: &Service,
+    handle: &Handle,
+) -> Result<Vec<ListedModel>, ProviderError> {
     let connection = Connection::open(service).map_err(|error| {
         ProviderError::Failed(Box::new(Failure {
             class: ErrorClass::Config,
@@ -46,9 +58,9 @@ pub fn list_models(service: &Service, handle: &Handle) -> Result<Vec<ListedModel
     let codec = service.dialect.codec();
     let asking = async {
         let listing = async { connection.get(&codec.list_address()).await?.text().await };
-        let body = timeout(PATIENCE, listing)
+        let body = timeout(patience, listing)
             .await
-            .map_err(|_| Trouble::Stalled(PATIENCE))??;
+            .map_err(|_| Trouble::Stalled(patience))??;
         Ok(codec.listed(&body)?)
     };
     let names = wait(handle, &Cancel::new(), asking).map_err(|stop| stop.into_error(service))?;
@@ -71,7 +83,7 @@ pub(crate) fn data_list(body: &str) -> Result<Vec<ListedModel>, Trouble> {
         max_output: model.max_completion_tokens.or(model.max_tokens),
         id: model.id,
     };
-    Ok(list.data.into_iter().map(listed).collect())
+    Ok(list.data.into_iter().flatten().map(listed).collect())
 }
 
 /// A list that can't be read.
@@ -81,7 +93,9 @@ pub(crate) fn no_list(error: serde_json::Error) -> Trouble {
 
 #[derive(Deserialize)]
 struct List {
-    data: Vec<Model>,
+    /// Ollama writes null for an empty one. A body without it is no list.
+    #[serde(deserialize_with = "Option::deserialize")]
+    data: Option<Vec<Model>>,
 }
 
 #[derive(Deserialize)]
