@@ -8,6 +8,7 @@ mod blob;
 mod database;
 mod error;
 mod grant;
+mod health;
 mod holding;
 mod lease;
 mod list;
@@ -25,6 +26,7 @@ mod writer;
 use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
+use std::time::Duration;
 
 use rusqlite::Connection;
 
@@ -35,6 +37,7 @@ use crate::id::{SessionId, TurnId};
 use crate::outward::SessionPage;
 
 pub use error::{Held, ListError, StoreError};
+pub use health::{Health, Pages};
 pub use message::OpenMessage;
 pub use record::{Durability, Kept, SessionRecord};
 
@@ -359,6 +362,15 @@ impl Store {
             .read(format!("the permissions of {}", root.display()), |connection| {
                 grant::read(connection, root)
             })
+    }
+
+    /// How the database is; the check of its pages ends after `limit`. It only reads, and nobody who writes waits.
+    ///
+    /// # Errors
+    /// When the database can't be read at all.
+    pub fn health(&self, limit: Duration) -> Result<Health, StoreError> {
+        self.database()
+            .read("how it is".to_owned(), |connection| health::read(connection, limit))
     }
 
     /// All standing permissions, oldest first.

@@ -3,8 +3,9 @@
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
+use std::time::Duration;
 
-use agent_core::store::{Durability, Kept, Store};
+use agent_core::store::{Durability, Kept, Pages, Store};
 use rusqlite::Connection;
 
 use crate::{all, at, create, say, user};
@@ -186,4 +187,34 @@ fn a_damaged_database_is_not_written_any_more_and_the_session_goes_on() {
     }
     store.close();
     assert_eq!(fs::read(&database).unwrap(), bytes, "not even a checkpoint");
+}
+
+#[test]
+fn health_is_told_and_bounded_in_time() {
+    let folder = tempfile::tempdir().unwrap();
+    filled(folder.path());
+    let health = |limit| Store::open(folder.path()).unwrap().health(limit).unwrap();
+    let found = health(Duration::from_secs(60));
+    assert_eq!((found.sessions, &found.pages), (1, &Pages::Whole));
+    assert!(found.schema > 0 && found.bytes > 4096, "{found:?}");
+
+    // Large enough that a check without any time is always caught in the middle.
+    let database = folder.path().join("state.db");
+    let connection = Connection::open(&database).unwrap();
+    let fill = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)
+                INSERT INTO blobs SELECT i, zeroblob(1000) FROM n";
+    connection.execute(fill, []).unwrap();
+    drop(connection);
+    assert_eq!(health(Duration::ZERO).pages, Pages::Unfinished);
+
+    let mut bytes = fs::read(&database).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle..middle + 64 * 1024].fill(0x55);
+    fs::write(&database, bytes).unwrap();
+    let found = health(Duration::from_secs(60));
+    assert!(
+        matches!(&found.pages, Pages::Damaged(faults) if !faults.is_empty()),
+        "{found:?}"
+    );
+    assert_eq!(found.sessions, 1);
 }
