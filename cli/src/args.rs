@@ -42,6 +42,8 @@ pub(crate) enum Command {
     Models(ModelsArgs),
     /// Show the providers: where they are, which key they get, whether they answer
     Providers(ProvidersArgs),
+    /// Check the installation, and say of each fault how to mend it
+    Doctor(DoctorArgs),
 }
 
 // `agent acp`.
@@ -248,6 +250,23 @@ pub(crate) struct ProvidersArgs {
     /// Print a JSON array
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+// `agent doctor`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:
+  agent doctor
+  agent doctor --offline --json
+
+Each check is a line with ok, warning or FAILED; the exit code is 1 if one has failed. The default model and its
+fallback models are asked one word.")]
+pub(crate) struct DoctorArgs {
+    /// Print a JSON array
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Ask no model and look for no model server
+    #[arg(long)]
+    pub(crate) offline: bool,
 }
 
 #[cfg(test)]

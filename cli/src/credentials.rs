@@ -9,6 +9,8 @@ use std::sync::Arc;
 
 use secrecy::SecretString;
 
+use crate::paths::quoted;
+
 /// Looks up environment variables.
 #[derive(Clone)]
 pub(crate) struct Environment(Arc<LookUp>);
@@ -97,6 +99,11 @@ impl Credentials {
         }
     }
 
+    /// How many variables are stored.
+    pub(crate) fn stored_count(&self) -> usize {
+        self.stored.len()
+    }
+
     /// The key that a variable holds.
     pub(crate) fn key(&self, variable: &str) -> Option<Key> {
         let given = self.environment.get(variable).map(|value| Key {
@@ -121,8 +128,11 @@ fn read_env(path: &Path) -> Result<(String, Option<String>), String> {
     };
     let open_to_others = std::fs::metadata(path).is_ok_and(|facts| facts.mode() & 0o077 != 0);
     let warning = open_to_others.then(|| {
-        let path = path.display();
-        format!("{path} holds keys and other users can read it; run: chmod 600 {path}")
+        let command = format!("chmod 600 {}", quoted(path));
+        format!(
+            "{} holds keys and other users can read it; run: {command}",
+            path.display()
+        )
     });
     Ok((text, warning))
 }

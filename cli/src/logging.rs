@@ -74,6 +74,15 @@ fn filter(usual: &str) -> EnvFilter {
         .unwrap_or_else(|| EnvFilter::new(usual))
 }
 
+/// Where lines of today are written.
+pub(crate) fn file_of_today(folder: &Path) -> PathBuf {
+    file_of(folder, &today())
+}
+
+fn file_of(folder: &Path, day: &str) -> PathBuf {
+    folder.join(format!("agent.{day}.log"))
+}
+
 /// Today's date in UTC, as it is written in file names.
 fn today() -> String {
     jiff::Timestamp::now().strftime("%Y-%m-%d").to_string()
@@ -101,7 +110,7 @@ impl DailyFile {
             // First the one above: it may be no place for files of ours.
             self.folder.parent().map_or(Ok(()), private_folder).ok()?;
             private_folder(&self.folder).ok()?;
-            let file = private_file(&self.folder.join(format!("agent.{day}.log"))).ok()?;
+            let file = private_file(&file_of(&self.folder, &day)).ok()?;
             self.open = Some((day, file));
             prune(&self.folder);
         }

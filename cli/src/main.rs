@@ -6,8 +6,10 @@
 mod acp;
 mod args;
 mod check;
+mod checks;
 mod config;
 mod credentials;
+mod doctor;
 mod exit;
 mod known;
 mod local;
@@ -74,6 +76,7 @@ fn run(args: Args, paths: Result<&Paths, NoHome>) -> Result<Exit, Fail> {
         Command::Permissions(command) => permissions::permissions(command, paths),
         Command::Models(args) => models::models(&args, paths),
         Command::Providers(args) => provider_list::providers(&args, paths),
+        Command::Doctor(args) => doctor::doctor(&args, paths),
     }
 }
 

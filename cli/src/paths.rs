@@ -95,6 +95,16 @@ impl Paths {
     }
 }
 
+/// A path as a shell takes it.
+pub(crate) fn quoted(path: &Path) -> String {
+    let text = path.to_string_lossy();
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@%".contains(c);
+    if text.chars().all(is_plain) {
+        return text.into_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
 /// Opens a private file for appending; makes it if it isn't there. A link in its place is not followed.
 pub(crate) fn private_file(path: &Path) -> io::Result<fs::File> {
     let file = OpenOptions::new()
@@ -193,6 +203,14 @@ mod tests {
         write_private(&link, "new").unwrap();
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
         assert_eq!(fs::read_to_string(&real).unwrap(), "new");
+    }
+
+    #[test]
+    fn a_path_is_quoted_where_a_shell_would_cut_it() {
+        let check = |path: &str, expect: &str| assert_eq!(quoted(Path::new(path)), expect);
+        check("/home/me/.config/talaria", "/home/me/.config/talaria");
+        check("/Users/me/Application Support", "'/Users/me/Application Support'");
+        check("/it's", r"'/it'\''s'");
     }
 
     #[test]

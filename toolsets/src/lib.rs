@@ -33,4 +33,5 @@ mod workspace;
 mod write_file;
 
 pub use command::deny_rule_fault;
+pub use surroundings::{os, program};
 pub use workspace::{LocalWorkspaces, TOOLS};

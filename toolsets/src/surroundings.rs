@@ -19,8 +19,8 @@ pub(crate) fn look(places: &Places) -> Surroundings {
     }
 }
 
-/// `Linux 6.8.0 (Debian GNU/Linux 12)`, `macOS 15.1`.
-fn os() -> String {
+/// The system and its version: `Linux 6.8.0 (Debian GNU/Linux 12)`, `macOS 15.1`.
+pub fn os() -> String {
     let (name, version, system) = match env::consts::OS {
         "macos" => ("macOS", mac_version(), None),
         "linux" => ("Linux", first_line("/proc/sys/kernel/osrelease"), linux_system()),
@@ -54,9 +54,9 @@ fn shell() -> String {
     if program("bash").is_some() { "bash" } else { "sh" }.to_owned()
 }
 
-/// A program's file, by an absolute path: what a relative entry of PATH names depends on the folder, which is the
-/// project's.
-pub(crate) fn program(name: &str) -> Option<PathBuf> {
+/// A program's file as the tools find it, by an absolute path: what a relative entry of PATH names depends on the
+/// folder, which is the project's.
+pub fn program(name: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
     ["/usr/bin", "/bin", "/usr/local/bin", "/opt/homebrew/bin"]
         .into_iter()
