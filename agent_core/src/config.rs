@@ -68,8 +68,12 @@ pub struct ProviderConfig {
 pub enum Api {
     /// OpenAI Chat Completions and the many servers that speak it.
     OpenaiChat,
+    /// OpenAI Responses.
+    OpenaiResponses,
     /// Anthropic Messages.
     Anthropic,
+    /// Gemini.
+    Gemini,
     /// The built-in model that needs no key and no network.
     Offline,
     /// Plays a file of replies.
@@ -81,7 +85,9 @@ impl Api {
     pub fn name(self) -> &'static str {
         match self {
             Self::OpenaiChat => "openai-chat",
+            Self::OpenaiResponses => "openai-responses",
             Self::Anthropic => "anthropic",
+            Self::Gemini => "gemini",
             Self::Offline => "offline",
             Self::Script => "script",
         }

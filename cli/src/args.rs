@@ -149,8 +149,12 @@ pub(crate) struct SetupArgs {
 pub(crate) enum ApiArg {
     /// OpenAI Chat Completions and the many servers that speak it
     OpenaiChat,
+    /// OpenAI Responses
+    OpenaiResponses,
     /// Anthropic Messages
     Anthropic,
+    /// Gemini
+    Gemini,
     /// The built-in model that needs no key and no network
     Offline,
     /// Plays a file of replies
@@ -161,7 +165,9 @@ impl From<ApiArg> for agent_core::config::Api {
     fn from(api: ApiArg) -> Self {
         match api {
             ApiArg::OpenaiChat => Self::OpenaiChat,
+            ApiArg::OpenaiResponses => Self::OpenaiResponses,
             ApiArg::Anthropic => Self::Anthropic,
+            ApiArg::Gemini => Self::Gemini,
             ApiArg::Offline => Self::Offline,
             ApiArg::Script => Self::Script,
         }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use secrecy::SecretString;
 
+use crate::known::other_variable;
 use crate::paths::quoted;
 
 /// Looks up environment variables.
@@ -48,6 +49,8 @@ pub(crate) struct Credentials {
 
 /// A key and where it was found.
 pub(crate) struct Key {
+    /// The variable that holds it.
+    pub(crate) variable: String,
     /// The key.
     pub(crate) secret: SecretString,
     /// Where it was found.
@@ -104,18 +107,21 @@ impl Credentials {
         self.stored.len()
     }
 
-    /// The key that a variable holds.
+    /// The key that a variable holds, or else the other one that may hold it.
     pub(crate) fn key(&self, variable: &str) -> Option<Key> {
-        let given = self.environment.get(variable).map(|value| Key {
-            secret: value.trim().to_owned().into(),
-            from: KeySource::Environment,
-        });
-        given.or_else(|| {
-            self.stored.get(variable).map(|secret| Key {
-                secret: secret.clone(),
-                from: KeySource::File,
-            })
-        })
+        let other = || self.exactly(other_variable(variable)?);
+        self.exactly(variable).or_else(other)
+    }
+
+    fn exactly(&self, variable: &str) -> Option<Key> {
+        let of = |secret, from| Key {
+            variable: variable.to_owned(),
+            secret,
+            from,
+        };
+        let given = self.environment.get(variable);
+        let given = given.map(|value| of(value.trim().to_owned().into(), KeySource::Environment));
+        given.or_else(|| Some(of(self.stored.get(variable)?.clone(), KeySource::File)))
     }
 }
 
@@ -275,6 +281,20 @@ mod tests {
         check("EMPTY", Some(("file", KeySource::File)));
         check("NONE", None);
         assert_eq!(credentials.warnings, [""; 0]);
+    }
+
+    #[test]
+    fn a_key_may_have_two_names() {
+        let check = |variables: &'static [(&'static str, &'static str)], expect: Option<&str>| {
+            let key = Credentials::read(Environment::of(variables), None).key("GEMINI_API_KEY");
+            assert_eq!(key.map(|key| key.variable).as_deref(), expect, "{variables:?}");
+        };
+        check(
+            &[("GOOGLE_API_KEY", "a"), ("GEMINI_API_KEY", "b")],
+            Some("GEMINI_API_KEY"),
+        );
+        check(&[("GOOGLE_API_KEY", "a")], Some("GOOGLE_API_KEY"));
+        check(&[("OPENAI_API_KEY", "a")], None);
     }
 
     #[test]

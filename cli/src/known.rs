@@ -21,7 +21,7 @@ pub(crate) struct Known {
 }
 
 /// All of them, in the order they are offered.
-pub(crate) const KNOWN: [Known; 13] = [
+pub(crate) const KNOWN: [Known; 14] = [
     Known {
         images: true,
         ..remote("openai", "OpenAI", "https://api.openai.com/v1", "OPENAI_API_KEY")
@@ -34,6 +34,16 @@ pub(crate) const KNOWN: [Known; 13] = [
             "Anthropic",
             "https://api.anthropic.com/v1",
             "ANTHROPIC_API_KEY",
+        )
+    },
+    Known {
+        api: Api::Gemini,
+        images: true,
+        ..remote(
+            "gemini",
+            "Google Gemini",
+            "https://generativelanguage.googleapis.com/v1beta",
+            "GEMINI_API_KEY",
         )
     },
     remote(
@@ -90,4 +100,9 @@ const fn local(name: &'static str, title: &'static str, base_url: &'static str) 
 /// The well-known service of this name.
 pub(crate) fn known(name: &str) -> Option<&'static Known> {
     KNOWN.iter().find(|known| known.name == name)
+}
+
+/// Another variable that may hold the same key, for where the first one is not set.
+pub(crate) fn other_variable(variable: &str) -> Option<&'static str> {
+    (variable == "GEMINI_API_KEY").then_some("GOOGLE_API_KEY")
 }

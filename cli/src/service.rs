@@ -113,9 +113,12 @@ pub(crate) fn resolve(name: &str, config: &Config) -> Result<Backend, ServiceErr
             )));
         }
     };
+    let remote = |dialect| remote(name, entry, well_known, dialect).map(Backend::Remote);
     match api {
-        Api::OpenaiChat => remote(name, entry, well_known, Dialect::OpenaiChat).map(Backend::Remote),
-        Api::Anthropic => remote(name, entry, well_known, Dialect::Anthropic).map(Backend::Remote),
+        Api::OpenaiChat => remote(Dialect::OpenaiChat),
+        Api::OpenaiResponses => remote(Dialect::OpenaiResponses),
+        Api::Anthropic => remote(Dialect::Anthropic),
+        Api::Gemini => remote(Dialect::Gemini),
         Api::Offline => Ok(Backend::Offline),
         Api::Script => script(name, entry).map(Backend::Script),
     }
@@ -264,6 +267,8 @@ mod tests {
             assert_eq!(remote.dialect, expect, "{name} {api:?}");
         };
         check("openai", None, Dialect::OpenaiChat);
+        check("openai", Some(Api::OpenaiResponses), Dialect::OpenaiResponses);
+        check("gemini", None, Dialect::Gemini);
         check("anthropic", None, Dialect::Anthropic);
         check("anthropic", Some(Api::OpenaiChat), Dialect::OpenaiChat);
         check("ollama", Some(Api::Anthropic), Dialect::Anthropic);

@@ -7,10 +7,9 @@ use std::sync::Arc;
 use agent_core::config::{Config, ModelConfig};
 use agent_core::provider::{ModelInfo, ModelRef, Origin, Provider};
 use agent_core::setup::{Setup, SetupError};
-use secrecy::SecretString;
 
 use crate::config;
-use crate::credentials::{Credentials, Environment};
+use crate::credentials::{Credentials, Environment, Key};
 use crate::paths::Paths;
 use crate::service::{self, Backend, KeyRule, Remote, ServiceError};
 use crate::wiring::{self, Http, Service};
@@ -53,9 +52,11 @@ impl UserSetup {
         for warning in &credentials.warnings {
             tracing::warn!("{warning}");
         }
+        let key = key(&credentials, name, &remote.key)?;
+        let named = key.as_ref().map(|key| key.variable.as_str());
         Ok(Service {
-            key: key(&credentials, name, &remote.key)?,
-            key_env: remote.key.variable().map(str::to_owned),
+            key_env: named.or(remote.key.variable()).map(str::to_owned),
+            key: key.map(|key| key.secret),
             dialect: remote.dialect,
             headers: remote.headers,
             ca_file: remote.ca_file,
@@ -66,7 +67,7 @@ impl UserSetup {
 }
 
 /// The key that a rule asks for.
-fn key(credentials: &Credentials, name: &str, rule: &KeyRule) -> Result<Option<SecretString>, SetupError> {
+fn key(credentials: &Credentials, name: &str, rule: &KeyRule) -> Result<Option<Key>, SetupError> {
     let (variable, required) = match rule {
         KeyRule::None => return Ok(None),
         KeyRule::Optional(variable) => (variable, false),
@@ -77,7 +78,7 @@ fn key(credentials: &Credentials, name: &str, rule: &KeyRule) -> Result<Option<S
             provider: name.to_owned(),
             message: format!("there is no key for {name}: run `agent setup`, or set {variable} in the environment"),
         }),
-        found => Ok(found.map(|key| key.secret)),
+        found => Ok(found),
     }
 }
 

@@ -168,7 +168,7 @@ pub(crate) fn key_found(setup: &UserSetup, rule: &KeyRule) -> KeyFound {
     match rule.variable() {
         None => KeyFound::None,
         Some(variable) => match setup.credentials().key(variable) {
-            Some(key) => KeyFound::In(variable.to_owned(), key.from),
+            Some(key) => KeyFound::In(key.variable, key.from),
             None => KeyFound::Missing(variable.to_owned()),
         },
     }

@@ -69,34 +69,49 @@ fn the_check_asks_the_model_itself() {
 
 #[test]
 fn the_check_speaks_the_dialect_of_the_provider() {
-    let reply = [
-        json!({"type": "message_start", "message": {"id": "1", "role": "assistant", "content": [], "usage": {"input_tokens": 1}}}),
+    let anthropic = [
+        json!({"type": "message_start", "message": {"id": "1", "role": "assistant", "content": [], "usage": {}}}),
         json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}),
         json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "ok"}}),
         json!({"type": "content_block_stop", "index": 0}),
         json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 1}}),
         json!({"type": "message_stop"}),
     ];
-    let body: String = reply.iter().map(|event| format!("data: {event}\n\n")).collect();
-    let mock = Mock::serve(vec![Reply::sse(body.clone()), Reply::sse(body)]);
-    let check = |provider: &str, api: &str| {
+    let message = json!({"type": "message", "id": "1", "role": "assistant", "status": "completed",
+        "content": [{"type": "output_text", "text": "ok", "annotations": []}]});
+    let responses = [
+        json!({"type": "response.output_text.delta", "item_id": "1", "output_index": 0, "content_index": 0, "delta": "ok"}),
+        json!({"type": "response.output_item.done", "output_index": 0, "item": message}),
+        json!({"type": "response.completed", "response": {"id": "r", "status": "completed", "output": [message]}}),
+    ];
+    let gemini =
+        [json!({"candidates": [{"content": {"role": "model", "parts": [{"text": "ok"}]}, "finishReason": "STOP"}]})];
+    let check = |provider: &str, api: &str, reply: &[Value], line: &str, key: (&str, &str)| {
+        let body: String = reply.iter().map(|event| format!("data: {event}\n\n")).collect();
+        let mock = Mock::serve(vec![Reply::sse(body)]);
         let url = mock.base_url();
-        let entry = format!(
+        let home = Home::with_config(&format!(
             "model = \"{provider}/m\"\n[providers.{provider}]\n{api}base_url = \"{url}\"\napi_key_env = \"MOCK_API_KEY\"\n"
-        );
-        let home = Home::with_config(&entry);
+        ));
         let mut command = home.command(&["acp", "--check"]);
         command.env("MOCK_API_KEY", "k");
         let (status, stdout, stderr) = run(command, "");
-        assert_eq!(status.code(), Some(0), "{stdout}{stderr}");
+        assert_eq!(status.code(), Some(0), "{provider} {api}: {stdout}{stderr}");
         assert!(stdout.contains("answered \"ok\""), "{stdout}");
+        let asked = &mock.requests()[0];
+        assert_eq!((asked.line.as_str(), asked.header(key.0)), (line, Some(key.1)));
     };
-    check("anthropic", "");
-    check("mine", "api = \"anthropic\"\n");
-    for asked in mock.requests() {
-        assert_eq!(asked.line, "POST /v1/messages");
-        assert_eq!(asked.header("x-api-key"), Some("k"));
-    }
+    let (line, key) = ("POST /v1/messages", ("x-api-key", "k"));
+    check("anthropic", "", &anthropic, line, key);
+    check("mine", "api = \"anthropic\"\n", &anthropic, line, key);
+    let (line, key) = ("POST /v1/responses", ("authorization", "Bearer k"));
+    check("openai", "api = \"openai-responses\"\n", &responses, line, key);
+    let (line, key) = (
+        "POST /v1/models/m:streamGenerateContent?alt=sse",
+        ("x-goog-api-key", "k"),
+    );
+    check("gemini", "", &gemini, line, key);
+    check("mine", "api = \"gemini\"\n", &gemini, line, key);
 }
 
 #[test]

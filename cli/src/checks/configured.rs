@@ -50,7 +50,11 @@ pub(crate) fn credentials(setup: &UserSetup, config: &Config, provider: &str, mi
         Ok(Backend::Offline | Backend::Script(_)) => KeyRule::None,
         Err(error) => return Finding::new(CHECK, missing, error.to_string()),
     };
-    let found = |variable: &str| credentials.key(variable).map(|key| format!("{variable} {}", key.from));
+    let found = |variable: &str| {
+        credentials
+            .key(variable)
+            .map(|key| format!("{} {}", key.variable, key.from))
+    };
     match rule {
         KeyRule::None => Finding::ok(CHECK, format!("{provider} needs none")),
         KeyRule::Optional(variable) => {
