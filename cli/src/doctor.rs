@@ -31,8 +31,8 @@ pub(crate) fn doctor(args: &DoctorArgs, paths: Result<&Paths, NoHome>) -> Result
         sheet.add(checks::keys_file(&setup, paths))?;
     }
     let config = setup.config().ok();
-    let is_far = config.as_ref().is_some_and(is_far);
-    sheet.add(checks::certificates(is_far, &environment))?;
+    let known = config.clone().unwrap_or_default();
+    sheet.add(checks::certificates(&known, is_far(&known), &environment))?;
     sheet.add(checks::proxies(&environment))?;
     if let Some(config) = &config {
         models(&mut sheet, &setup, config, args.offline)?;

@@ -18,7 +18,7 @@ use providers::RemoteModel;
 pub(crate) use providers::{Dialect, ListedModel, Service};
 pub(crate) use tokio::runtime::Handle;
 use toolsets::LocalWorkspaces;
-pub(crate) use toolsets::{TOOLS, deny_rule_fault, os, program};
+pub(crate) use toolsets::{TOOLS, bash, deny_rule_fault, os, program};
 
 use crate::paths::{NoHome, Paths};
 use crate::setup_port::UserSetup;

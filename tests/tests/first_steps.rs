@@ -307,6 +307,11 @@ fn the_doctor_says_how_to_mend_what_is_wrong() {
     home.write_config("model = \"openai/gpt-5\"\n");
     expect("credentials", "failed", "OPENAI_API_KEY is not set: run `agent setup`");
 
+    home.write_config(
+        "[providers.mine]\napi = \"openai-chat\"\nbase_url = \"https://x/v1\"\nca_file = \"/nowhere/ca.pem\"\n",
+    );
+    expect("TLS roots", "warning", "correct providers.mine.ca_file");
+
     home.write_config("");
     let set_mode = |name: &str, mode: u32| {
         std::fs::set_permissions(home.state().join(name), std::fs::Permissions::from_mode(mode)).unwrap();

@@ -33,5 +33,6 @@ mod workspace;
 mod write_file;
 
 pub use command::deny_rule_fault;
+pub use process::bash;
 pub use surroundings::{os, program};
 pub use workspace::{LocalWorkspaces, TOOLS};

@@ -8,6 +8,7 @@ use agent_core::workspace::Surroundings;
 
 use crate::git;
 use crate::place::Places;
+use crate::process::bash;
 
 /// Looks around in the session's folder.
 pub(crate) fn look(places: &Places) -> Surroundings {
@@ -51,7 +52,7 @@ fn mac_version() -> Option<String> {
 
 /// The shell that commands run in: bash where there is one.
 fn shell() -> String {
-    if program("bash").is_some() { "bash" } else { "sh" }.to_owned()
+    if bash().is_some() { "bash" } else { "sh" }.to_owned()
 }
 
 /// A program's file as the tools find it, by an absolute path: what a relative entry of PATH names depends on the

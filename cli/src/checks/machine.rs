@@ -61,15 +61,15 @@ fn real(path: &Path) -> PathBuf {
 
 /// The programs that the tools use, and what is lost without.
 pub(crate) fn tools() -> Vec<Finding> {
-    let shell = match (wiring::program("bash"), wiring::program("sh")) {
-        (Some(bash), _) => Finding::ok("bash", bash.display().to_string()),
-        (None, Some(sh)) => Finding::warning(
+    let shell = match wiring::bash() {
+        Some(bash) => Finding::ok("bash", bash),
+        None if Path::new("/bin/sh").exists() => Finding::warning(
             "bash",
-            format!("there is none, so commands run with {}: install bash", sh.display()),
+            "there is none in /bin, /usr/bin and /usr/local/bin, so commands run with /bin/sh: install bash",
         ),
-        (None, None) => Finding::failed(
+        None => Finding::failed(
             "bash",
-            "there is neither bash nor sh, so no command can run: install bash",
+            "there is neither bash nor /bin/sh, so no command can run: install bash",
         ),
     };
     let git = match wiring::program("git") {

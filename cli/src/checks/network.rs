@@ -1,5 +1,8 @@
 //! What stands between this machine and a service: certificates and proxies. Nothing here touches the network.
 
+use std::path::PathBuf;
+
+use agent_core::config::Config;
 use url::Url;
 
 use super::Finding;
@@ -17,7 +20,7 @@ const SCHEMES: [&str; 6] = ["http", "https", "socks4", "socks4a", "socks5", "soc
 
 /// Whether services can prove who they are. Without certificates none beyond this machine can, which is a failure if
 /// the default model `is_far`.
-pub(crate) fn certificates(is_far: bool, environment: &Environment) -> Finding {
+pub(crate) fn certificates(config: &Config, is_far: bool, environment: &Environment) -> Finding {
     const CHECK: &str = "TLS roots";
     let found = rustls_native_certs::load_native_certs();
     let named: Vec<(&str, String)> = ["SSL_CERT_FILE", "SSL_CERT_DIR"]
@@ -42,6 +45,19 @@ pub(crate) fn certificates(is_far: bool, environment: &Environment) -> Finding {
             false => Finding::warning(CHECK, message),
         };
     }
+    let files = config
+        .providers
+        .iter()
+        .filter_map(|(name, entry)| Some((name, entry.ca_file.as_ref()?)));
+    let files: Vec<(&String, &PathBuf)> = files.collect();
+    if let Some((name, file)) = files.iter().find(|(_, file)| std::fs::read(file).is_err()) {
+        let fault = format!("the ca_file of {name}, {}, can't be read", file.display());
+        return Finding::warning(CHECK, format!("{count}, but {fault}: correct providers.{name}.ca_file"));
+    }
+    let of_own = files
+        .iter()
+        .map(|(name, file)| format!(", those of {} for {name}", file.display()));
+    let count = count + &of_own.collect::<String>();
     match (absent, found.errors.first()) {
         (Some((name, _)), _) => Finding::warning(
             CHECK,
@@ -145,7 +161,7 @@ mod tests {
     #[test]
     fn a_named_file_that_is_not_there_is_told() {
         let environment = Environment::of(&[("SSL_CERT_FILE", "/nowhere/certs.pem")]);
-        let finding = certificates(false, &environment);
+        let finding = certificates(&Config::default(), false, &environment);
         assert_eq!(finding.state, State::Warning, "{}", finding.message);
         assert!(finding.message.contains("/nowhere/certs.pem"), "{}", finding.message);
     }

@@ -152,9 +152,7 @@ impl Processes {
 
     fn shell(&self, text: &str, cwd: &Path) -> (Command, Mark) {
         self.watched.get_or_init(Watched::new);
-        let bash = ["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash"]
-            .into_iter()
-            .find(|path| Path::new(path).exists());
+        let bash = bash();
         let mut command = Command::new(bash.unwrap_or("/bin/sh"));
         if bash.is_some() {
             command.args(["--norc", "--noprofile"]);
@@ -168,6 +166,12 @@ impl Processes {
         command.env("PATH", self.search_path()).env("PWD", cwd);
         (command, mark)
     }
+}
+
+/// The bash that commands run in; without one it is `/bin/sh`.
+pub fn bash() -> Option<&'static str> {
+    let places = ["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash"];
+    places.into_iter().find(|path| Path::new(path).exists())
 }
 
 impl Background {
