@@ -13,7 +13,8 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, tcgetattr};
-use serde_json::Value;
+use serde_json::{Value, json};
+use talaria_tests::mock::{Asked, Mock, Reply};
 use talaria_tests::start::wait_until;
 
 /// How long anything may take before a test gives up.
@@ -430,6 +431,51 @@ fn a_menu_of_setup_can_be_left_and_leaves_the_terminal_as_it_was() {
         assert!(rest.rfind("\x1b[?25h") > rest.rfind("\x1b[?25l"), "{key:?}: {rest:?}");
         assert_eq!(terminal.rest().trim(), "", "{key:?}: said twice");
     }
+}
+
+#[test]
+fn setup_offers_first_what_has_a_key_and_finds_a_model_by_a_part_of_its_name() {
+    let home = Home::new();
+    fs::create_dir(home.state()).unwrap();
+    let env = home.state().join(".env");
+    fs::write(&env, "MISTRAL_API_KEY=k\nGROQ_API_KEY=k\n").unwrap();
+    fs::set_permissions(&env, fs::Permissions::from_mode(0o600)).unwrap();
+    let mut terminal = Terminal::new();
+    let mut child = terminal.start(&home, &["setup"]);
+    let menu = terminal.read_until("Another one");
+    let place = |part: &str| menu.find(part).unwrap_or_else(|| panic!("no {part}: {menu:?}"));
+    assert!(
+        place("> Groq (GROQ_API_KEY from .env)") < place("Mistral (MISTRAL_API_KEY from .env)"),
+        "{menu:?}"
+    );
+    assert!(place("Mistral (") < place("OpenAI"), "{menu:?}");
+    terminal.press(b"\x1b");
+    terminal.read_until("nothing was saved");
+    child.wait().unwrap();
+
+    let names = (0..200).map(|n| format!("family/model-{n}"));
+    let names = names.chain(["other/needle-7b".to_owned()]);
+    let models: Vec<Value> = names.map(|name| json!({ "id": name })).collect();
+    let list = json!({ "data": models }).to_string();
+    let mock = Mock::answering(move |asked: &Asked| match asked.line.as_str() {
+        "GET /v1/models" => Reply::answer("HTTP/1.1 200 OK", list.clone()),
+        _ => Reply::text("ok"),
+    });
+    let mut terminal = Terminal::new();
+    let url = mock.base_url();
+    let mut child = terminal.start(&home, &["setup", "--provider", "mine", "--base-url", &url]);
+    let menu = terminal.read_until("family/model-9");
+    assert!(menu.contains("typing searches"), "{menu}");
+    for key in "need".chars() {
+        terminal.press(key.to_string().as_bytes());
+    }
+    // What is found is drawn with its letters marked, so that its name is not in one piece.
+    terminal.read_until("-7b");
+    terminal.press(b"\r");
+    terminal.read_until("Model: other/needle-7b");
+    assert_eq!(child.wait().unwrap().code(), Some(0), "{:?}", terminal.rest());
+    let config = fs::read_to_string(home.state().join("config.toml")).unwrap();
+    assert!(config.contains("model = \"mine/other/needle-7b\""), "{config}");
 }
 
 /// A terminal that a program is started at; it is no controlling one.

@@ -9,7 +9,7 @@ use super::access::{Access, Unsaved};
 use super::answer::{bare, checked_name, near_name, own_variable, variable_fault};
 use super::piped;
 use super::questions::Questions;
-use super::{Answers, NewKey, tell};
+use super::{Answers, NewKey, offer, tell};
 use crate::args::SetupArgs;
 use crate::credentials::KeySource;
 use crate::exit::{Exit, Fail};
@@ -30,7 +30,9 @@ impl Interview<'_> {
     pub(super) fn answers(&self) -> Result<Answers, Fail> {
         let provider = match &self.args.provider {
             Some(name) => name.clone(),
-            None => self.questions.provider(self.config)?,
+            None => self
+                .questions
+                .provider(self.config, || offer::all(self.user, self.config))?,
         };
         checked_name(&provider).map_err(|why| Fail::usage(format!("--provider {why}")))?;
         self.check_known(&provider)?;
@@ -196,14 +198,14 @@ impl Interview<'_> {
                 None => key.from == KeySource::Environment || self.questions.keep_key(variable)?,
             };
             if keeps {
-                tell(&format!("using {variable} {}", key.from))?;
+                tell(&format!("using {} {}", key.variable, key.from))?;
                 return Ok(None);
             }
             // What the environment says comes before what is stored.
             if key.from == KeySource::Environment {
                 return Err(Fail::usage(format!(
-                    "{variable} is set in the environment: give another variable for {} by --key-env NAME",
-                    remote.base_url
+                    "{} is set in the environment: give another variable for {} by --key-env NAME",
+                    key.variable, remote.base_url
                 )));
             }
         }

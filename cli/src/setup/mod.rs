@@ -4,6 +4,7 @@
 mod access;
 mod answer;
 mod interview;
+mod offer;
 mod piped;
 mod questions;
 mod save;

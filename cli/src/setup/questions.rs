@@ -5,16 +5,16 @@ use std::io::{self, BufRead, BufReader, IsTerminal};
 
 use agent_core::config::Config;
 use dialoguer::console::Term;
-use dialoguer::{Confirm, Select};
+use dialoguer::{Confirm, FuzzySelect, Select};
 use parking_lot::Mutex;
 use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 use secrecy::SecretString;
 
 use super::answer::{self, checked_key};
+use super::offer::Offer;
 use super::tell;
 use super::typed::{self, Echo};
 use crate::exit::{Exit, Fail};
-use crate::known::KNOWN;
 use crate::{signals, terminal};
 
 /// Rows of a list that are shown at once.
@@ -72,17 +72,15 @@ impl Questions {
         typed::ask(&mut **lines, &mut terminal::stderr(), prompt, echo, check)
     }
 
-    /// Which service.
-    pub(super) fn provider(&self, config: &Config) -> Result<String, Fail> {
+    /// Which service, of those that are offered.
+    pub(super) fn provider(&self, config: &Config, offers: impl FnOnce() -> Vec<Offer>) -> Result<String, Fail> {
         self.or_flag("--provider NAME")?;
-        let rows = KNOWN.iter().map(|known| match known.key_env {
-            Some(_) => known.title.to_owned(),
-            None => format!("{} (on this machine)", known.title),
-        });
+        let offers = offers();
+        let rows = offers.iter().map(|offer| offer.row.clone());
         let rows = rows.chain(["Another one that speaks OpenAI's API".to_owned()]);
-        let chosen = choose("Model service", &rows.collect::<Vec<_>>(), 0)?;
-        match KNOWN.get(chosen) {
-            Some(known) => Ok(known.name.to_owned()),
+        let chosen = choose("Model service", &rows.collect::<Vec<_>>())?;
+        match offers.get(chosen) {
+            Some(offer) => Ok(offer.name.to_owned()),
             None => self.name(config),
         }
     }
@@ -145,12 +143,14 @@ impl Questions {
         if offered.is_empty() {
             return self.model_by_name();
         }
-        let default = offered.iter().position(|model| current == Some(model)).unwrap_or(0);
+        let (now, others): (Vec<&String>, Vec<&String>) =
+            offered.iter().partition(|model| current == Some(model.as_str()));
+        let models: Vec<&String> = now.into_iter().chain(others).collect();
         let other = "Another one".to_owned();
-        let rows: Vec<String> = offered.iter().cloned().chain([other]).collect();
-        let chosen = choose("Model", &rows, default)?;
-        match offered.get(chosen) {
-            Some(model) => Ok(model.clone()),
+        let rows: Vec<String> = models.iter().copied().cloned().chain([other]).collect();
+        let chosen = search("Model", &rows)?;
+        match models.get(chosen) {
+            Some(model) => Ok(model.to_string()),
             None => self.model_by_name(),
         }
     }
@@ -165,11 +165,27 @@ impl Questions {
 }
 
 /// The row of a menu that the person takes.
-fn choose(what: &str, rows: &[String], default: usize) -> Result<usize, Fail> {
+fn choose(what: &str, rows: &[String]) -> Result<usize, Fail> {
     let chosen = Select::new()
         .with_prompt(format!("{what} (arrow keys and Enter choose, Esc leaves)"))
         .items(rows)
-        .default(default)
+        .default(0)
+        .max_length(ROWS)
+        .report(false)
+        .interact_opt();
+    let row = taken(chosen)?;
+    tell(&format!("{what}: {}", rows[row]))?;
+    Ok(row)
+}
+
+/// The row of a long menu that the person takes, perhaps after typing a part of it.
+fn search(what: &str, rows: &[String]) -> Result<usize, Fail> {
+    let chosen = FuzzySelect::new()
+        .with_prompt(format!(
+            "{what} (typing searches, arrow keys and Enter choose, Esc leaves)"
+        ))
+        .items(rows)
+        .default(0)
         .max_length(ROWS)
         .report(false)
         .interact_opt();
