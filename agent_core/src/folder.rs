@@ -8,11 +8,12 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// Files and folders that we put into our folders, and those that a user puts there for us.
-const OURS: [&str; 9] = [
+const OURS: [&str; 10] = [
     "config.toml",
     ".env",
     "AGENTS.md",
     "logs",
+    "models.json",
     "state.lock",
     "state.db",
     "state.db-wal",

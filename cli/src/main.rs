@@ -5,6 +5,7 @@
 
 mod acp;
 mod args;
+mod catalogue;
 mod check;
 mod checks;
 mod config;

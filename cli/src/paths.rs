@@ -82,6 +82,11 @@ impl Paths {
         self.config.join("AGENTS.md")
     }
 
+    /// What services said of their models.
+    pub(crate) fn models_file(&self) -> PathBuf {
+        self.state.join("models.json")
+    }
+
     /// The log files.
     pub(crate) fn logs(&self) -> PathBuf {
         self.state.join("logs")

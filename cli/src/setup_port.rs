@@ -5,14 +5,16 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use agent_core::config::{Config, ModelConfig};
-use agent_core::provider::{ModelInfo, ModelRef, Origin, Provider};
+use agent_core::event::{ErrorClass, Failure};
+use agent_core::provider::{ModelInfo, ModelRef, Origin, Provider, ProviderError};
 use agent_core::setup::{Setup, SetupError};
 
+use crate::catalogue::{self, Catalogue};
 use crate::config;
 use crate::credentials::{Credentials, Environment, Key};
 use crate::paths::Paths;
 use crate::service::{self, Backend, KeyRule, Remote, ServiceError};
-use crate::wiring::{self, Http, Service};
+use crate::wiring::{self, Http, ListedModel, Service};
 
 /// What this user has set up. Holds no key and no open model.
 pub(crate) struct UserSetup {
@@ -35,6 +37,25 @@ impl UserSetup {
     /// The edge to the network.
     pub(crate) fn http(&self) -> &Http {
         &self.http
+    }
+
+    /// Asks a service for its models, and remembers what it says.
+    pub(crate) fn list_models(&self, service: &Service) -> Result<Vec<ListedModel>, ProviderError> {
+        let handle = self
+            .http
+            .handle()
+            .map_err(|message| ProviderError::Failed(Box::new(Failure::new(ErrorClass::Config, message))))?;
+        let listed = wiring::list_models(service, &handle)?;
+        if let Some(paths) = &self.paths {
+            catalogue::note(&paths.models_file(), &service.base_url, &listed);
+        }
+        Ok(listed)
+    }
+
+    /// What services have said of their models.
+    pub(crate) fn catalogue(&self) -> Catalogue {
+        let file = self.paths.as_ref().map(Paths::models_file);
+        file.map_or_else(Catalogue::default, |file| Catalogue::read(&file))
     }
 
     /// The keys as they are now.
@@ -100,7 +121,7 @@ impl Setup for UserSetup {
             ))),
             Backend::Script(path) => wiring::script(&path, model.clone()).map_err(SetupError::Config),
             Backend::Remote(remote) => {
-                let info = info(config, model, &remote);
+                let info = info(config, model, &remote, &self.catalogue());
                 let service = self.service(&model.provider, remote)?;
                 let handle = self.http.handle().map_err(SetupError::Config)?;
                 wiring::remote(service, info, handle).map_err(SetupError::Config)
@@ -110,19 +131,44 @@ impl Setup for UserSetup {
 
     fn models(&self, config: &Config) -> Vec<ModelRef> {
         let credentials = self.credentials();
-        let configured = config.providers.iter().flat_map(|(provider, entry)| {
-            entry.models.iter().map(|model| ModelRef {
+        let catalogue = self.catalogue();
+        let named = |provider: &str, models: Vec<String>| {
+            let provider = provider.to_owned();
+            models.into_iter().map(move |model| ModelRef {
                 provider: provider.clone(),
-                model: model.id.clone(),
+                model,
             })
+        };
+        let configured = config.providers.iter().flat_map(|(provider, entry)| {
+            let models = entry.models.iter().map(|model| model.id.clone()).collect();
+            named(provider, models)
         });
+        let own = std::iter::once(&config.model.provider).chain(config.providers.keys());
+        let listed = own.flat_map(|provider| named(provider, listed(config, provider, &catalogue)));
         let all = std::iter::once(config.model.clone())
             .chain(configured)
+            .chain(listed)
             .chain([ModelRef::offline()]);
         let mut seen = BTreeSet::new();
         all.filter(|model| seen.insert(model.to_string()))
             .filter(|model| is_usable(&credentials, config, model))
             .collect()
+    }
+}
+
+/// The models that a provider's service has listed, where the user names none: as many as a person looks through.
+fn listed(config: &Config, provider: &str, catalogue: &Catalogue) -> Vec<String> {
+    const MOST: usize = 100;
+    let names_some = config
+        .providers
+        .get(provider)
+        .is_some_and(|entry| !entry.models.is_empty());
+    match service::resolve(provider, config) {
+        Ok(Backend::Remote(remote)) if !names_some => {
+            let models = catalogue.models(&remote.base_url).iter().take(MOST);
+            models.map(|model| model.id.clone()).collect()
+        }
+        Ok(_) | Err(_) => Vec::new(),
     }
 }
 
@@ -143,12 +189,13 @@ fn is_usable(credentials: &Credentials, config: &Config, model: &ModelRef) -> bo
     }
 }
 
-/// What is known of a model: what the user says of it, or what holds for its service.
-pub(crate) fn info(config: &Config, model: &ModelRef, remote: &Remote) -> ModelInfo {
+/// What is known of a model: what the user says of it, else its service, or what holds for all of that.
+pub(crate) fn info(config: &Config, model: &ModelRef, remote: &Remote, catalogue: &Catalogue) -> ModelInfo {
     let said: Option<&ModelConfig> = config
         .providers
         .get(&model.provider)
         .and_then(|entry| entry.models.iter().find(|said| said.id == model.model));
+    let listed = catalogue.model(&remote.base_url, &model.model);
     ModelInfo {
         name: model.clone(),
         origin: Origin {
@@ -156,8 +203,10 @@ pub(crate) fn info(config: &Config, model: &ModelRef, remote: &Remote) -> ModelI
             base_url: remote.base_url.clone(),
             model: model.model.clone(),
         },
-        context_window: said.and_then(|said| said.context_window),
-        max_output: said.and_then(|said| said.max_output),
+        context_window: said
+            .and_then(|said| said.context_window)
+            .or_else(|| listed?.context_window),
+        max_output: said.and_then(|said| said.max_output).or_else(|| listed?.max_output),
         images: said.map_or(remote.images, |said| said.images),
         tools: said.is_none_or(|said| said.tools),
         price: said.and_then(|said| said.price),
@@ -274,9 +323,9 @@ mod tests {
         let Ok(Backend::Remote(remote)) = service::resolve("openai", &config) else {
             panic!("openai is no service");
         };
-        let said = info(&config, &"openai/a".parse().unwrap(), &remote);
+        let said = info(&config, &"openai/a".parse().unwrap(), &remote, &Catalogue::default());
         assert_eq!((said.images, said.context_window), (false, Some(9)));
-        let other = info(&config, &"openai/b".parse().unwrap(), &remote);
+        let other = info(&config, &"openai/b".parse().unwrap(), &remote, &Catalogue::default());
         assert_eq!((other.images, other.context_window), (true, None));
     }
 }

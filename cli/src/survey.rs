@@ -199,8 +199,7 @@ fn configured(config: &Config, name: &str) -> Vec<String> {
 /// Asks a service for its models.
 fn ask(setup: &UserSetup, name: &str, remote: Remote) -> Result<(String, Vec<String>), String> {
     let service = setup.service(name, remote).map_err(|error| error.to_string())?;
-    let handle = setup.http().handle()?;
-    match wiring::list_models(&service, &handle) {
+    match setup.list_models(&service) {
         Ok(listed) => {
             let found: Vec<String> = listed.into_iter().map(|model| model.id).collect();
             Ok((format!("answers, {}", counted(found.len())), found))

@@ -5,7 +5,7 @@
 use std::os::unix::fs::PermissionsExt;
 
 use serde_json::{Value, json};
-use talaria_tests::client::{Home, run};
+use talaria_tests::client::{Client, Home, run};
 use talaria_tests::mock::{Asked, Mock, Reply};
 
 /// A service that serves one model, and nothing but its completions.
@@ -335,4 +335,39 @@ fn the_doctor_says_how_to_mend_what_is_wrong() {
     std::fs::remove_dir_all(home.state()).unwrap();
     std::fs::write(home.state(), "").unwrap();
     expect("home folder", "failed", "is not a folder: move it away");
+}
+
+#[test]
+fn what_a_service_says_of_its_models_is_known_from_then_on() {
+    let mock = Mock::answering(|asked: &Asked| match asked.line.as_str() {
+        "GET /v1/models" => {
+            let list = json!({"data": [{"id": "m", "context_length": 4000}, {"id": "n"}]});
+            Reply::answer("HTTP/1.1 200 OK\ncontent-type: application/json", list.to_string())
+        }
+        _ => Reply::text("ok"),
+    });
+    let home = Home::new();
+    let url = mock.base_url();
+    let arguments = ["setup", "--provider", "mine", "--base-url", &url, "--model", "m"];
+    let (status, _, stderr) = run(home.command(&arguments), "");
+    assert!(status.success(), "{stderr}");
+    let mut client = Client::initialized(&home, json!({}));
+    let params = json!({"cwd": home.workspace(), "mcpServers": []});
+    let answer = client.request("session/new", params).unwrap();
+    let options = answer["configOptions"].as_array().unwrap();
+    let models = options.iter().find(|option| option["id"] == "model").unwrap();
+    let values: Vec<&Value> = models["options"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|option| &option["value"])
+        .collect();
+    assert_eq!(values, ["mine/m", "mine/n", "offline/offline"]);
+    let session = answer["sessionId"].as_str().unwrap().to_owned();
+    assert_eq!(client.prompt(&session, "hi"), "end_turn");
+    let gauge = client
+        .updates(0)
+        .into_iter()
+        .rfind(|update| update["sessionUpdate"] == "usage_update");
+    assert_eq!(gauge.unwrap()["size"], 4000);
 }

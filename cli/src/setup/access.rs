@@ -37,7 +37,7 @@ impl Access<'_> {
     /// The models that the service offers; none where it keeps no list.
     pub(super) fn offered(&mut self) -> Result<Vec<String>, Fail> {
         tell(&format!("asking {} for its models …", self.remote.base_url))?;
-        let asked = self.with_key(|access| as_failure(wiring::list_models(&access.service(), &access.handle()?)))?;
+        let asked = self.with_key(|access| as_failure(access.user.list_models(&access.service())))?;
         match asked {
             Ok(models) => Ok(models.into_iter().map(|model| model.id).collect()),
             // It answers, and whether it is of use is told by the model.
@@ -46,6 +46,13 @@ impl Access<'_> {
                 Ok(Vec::new())
             }
             Err(failure) => Err(self.unsaved(&failure, "")),
+        }
+    }
+
+    /// Asks what the service says of its models, such as how much they hold. That is good to know, and no more.
+    pub(super) fn learn(&self) {
+        if let Err(error) = self.user.list_models(&self.service()) {
+            tracing::info!(%error, "the service says nothing of its models");
         }
     }
 
@@ -128,7 +135,7 @@ impl Access<'_> {
     }
 
     fn open(&self, model: &str) -> Result<Arc<dyn Provider>, Failure> {
-        let info = setup_port::info(self.config, &self.name(model), self.remote);
+        let info = setup_port::info(self.config, &self.name(model), self.remote, &self.user.catalogue());
         wiring::remote(self.service(), info, self.handle()?).map_err(unusable)
     }
 
@@ -149,11 +156,7 @@ impl Access<'_> {
 
     /// A model of the service that is named alike, in words.
     fn near_model(&self, model: &str) -> String {
-        let offered = self
-            .handle()
-            .ok()
-            .and_then(|handle| wiring::list_models(&self.service(), &handle).ok());
-        let offered = offered.unwrap_or_default();
+        let offered = self.user.list_models(&self.service()).unwrap_or_default();
         match nearest(
             bare(self.provider, model),
             offered.iter().map(|model| model.id.as_str()),

@@ -158,6 +158,9 @@ impl Interview<'_> {
             None => access.offered()?,
         };
         let model = access.answering(self.model(provider, &offered)?)?;
+        if offered.is_empty() {
+            access.learn();
+        }
         if let (Some(key), None) = (&access.new_key, remote.key.variable()) {
             entry.api_key_env = Some(key.variable.clone());
         }
