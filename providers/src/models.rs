@@ -63,11 +63,13 @@ pub fn list_models_within(
             .map_err(|_| Trouble::Stalled(patience))??;
         Ok(codec.listed(&body)?)
     };
-    let names = wait(handle, &Cancel::new(), asking).map_err(|stop| stop.into_error(service))?;
-    Ok(match service.secret_key() {
-        Some(key) => names.iter().map(|name| without(name, &[key])).collect(),
-        None => names,
-    })
+    let mut listed = wait(handle, &Cancel::new(), asking).map_err(|stop| stop.into_error(service))?;
+    if let Some(key) = service.secret_key() {
+        listed
+            .iter_mut()
+            .for_each(|model| model.id = without(&model.id, &[key]));
+    }
+    Ok(listed)
 }
 
 /// Reads the list that OpenAI has begun and others have added to, each in its own words.

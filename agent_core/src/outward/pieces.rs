@@ -50,6 +50,7 @@ pub(crate) fn pieces(envelope: Envelope) -> Box<dyn Iterator<Item = Envelope>> {
         | Event::PlanUpdated { .. }
         | Event::StepFinished { .. }
         | Event::Notice { .. }
+        | Event::Compacted { .. }
         | Event::HistoryMoved { .. }
         | Event::SessionChanged { .. }
         | Event::TurnFinished { .. }
