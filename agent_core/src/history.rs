@@ -219,7 +219,8 @@ impl History {
     /// Turns the draft into messages.
     fn settle(&mut self) {
         let mut draft = std::mem::take(&mut self.draft);
-        if draft.text.is_empty() && draft.calls.is_empty() {
+        // Blanks alone are no answer, and services refuse them.
+        if draft.text.trim().is_empty() && draft.calls.is_empty() {
             return;
         }
         let row = draft.row;
@@ -279,7 +280,7 @@ impl History {
     /// Ends the turn; the model's last word is its own, or the note.
     fn end_turn(&mut self, note: Option<&str>) {
         self.turn = None;
-        let cut_short = note.is_some() && self.draft.calls.is_empty() && !self.draft.text.is_empty();
+        let cut_short = note.is_some() && self.draft.calls.is_empty() && !self.draft.text.trim().is_empty();
         if let (true, Some(note)) = (cut_short, note) {
             // What was said and the note are one message; the stored item of the service does not have the note.
             self.draft.text.push_str("\n\n");

@@ -2,7 +2,7 @@
 
 use agent_core::content::Content;
 use agent_core::event::CallInput;
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// What a message is made of when it is sent.
 #[derive(Debug, PartialEq)]
@@ -46,11 +46,13 @@ pub(crate) fn or_note(text: String, note: &str) -> String {
     if text.trim().is_empty() { note.to_owned() } else { text }
 }
 
-/// Arguments as text. Many servers parse them and refuse the whole conversation for one that is no JSON, so a
-/// malformed one goes back inside an object; what was wrong stands in the call's result.
+/// Arguments as text. Many servers parse them and refuse the whole conversation for one that is no object, so a
+/// malformed one goes back inside of one; what was wrong stands in the call's result.
 pub(crate) fn arguments(input: &CallInput) -> String {
     match input {
-        CallInput::Json(value) => value.to_string(),
+        CallInput::Json(value @ Value::Object(_)) => value.to_string(),
+        CallInput::Json(Value::Null) => "{}".to_owned(),
+        CallInput::Json(value) => json!({ "malformed_arguments": value.to_string() }).to_string(),
         CallInput::Malformed(text) => json!({ "malformed_arguments": text }).to_string(),
     }
 }

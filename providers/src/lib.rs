@@ -21,6 +21,7 @@ mod gemini;
 mod layout;
 mod mask;
 mod models;
+mod names;
 mod pictures;
 mod remote;
 mod responses;

@@ -4,6 +4,8 @@ pub mod client;
 pub mod measure;
 pub mod mock;
 pub mod process;
+pub mod remote;
+pub mod spoken;
 pub mod stage;
 pub mod start;
 mod tap;

@@ -108,8 +108,8 @@ impl Asked {
 
     /// Whether it is for a session's title.
     fn is_for_title(&self) -> bool {
-        let system = self.messages().first().map(|first| &first["content"]);
-        system.is_some_and(|system| system == "You give conversations their titles.")
+        // Wherever a dialect has its system prompt.
+        self.raw.contains("\"You give conversations their titles.\"")
     }
 
     /// A header's value.

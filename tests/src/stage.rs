@@ -127,6 +127,25 @@ impl Stage {
         stage
     }
 
+    /// A session that is in the store already, opened by a runtime of its own.
+    pub fn opening(provider: Arc<dyn Provider>, store: Store, session: SessionId) -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder can be made");
+        let (runtime, inlet) = runtime(provider, Config::default(), store.clone(), local(), REST_AFTER);
+        let call = runtime.open(session.clone(), Some(folders(folder.path())), false);
+        let mut stage = Self {
+            folder,
+            runtime,
+            session,
+            store,
+            disk: None,
+            inlet,
+            names: Names::default(),
+        };
+        let opened = stage.answer(call);
+        assert!(opened.is_ok(), "the session is not opened: {opened:?}");
+        stage
+    }
+
     /// Writes a file into the session's folder.
     pub fn file(&self, name: &str, text: &str) -> &Self {
         std::fs::write(self.folder.path().join(name), text).expect("a file can be written");

@@ -2,7 +2,6 @@
 
 mod block;
 mod cache;
-mod ids;
 mod plan;
 mod thinking;
 mod tools;

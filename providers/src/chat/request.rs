@@ -62,7 +62,7 @@ pub(super) fn body(request: &Request<'_>, model: &ModelInfo, host: &str) -> Stri
         stream: true,
         stream_options: StreamOptions { include_usage: true },
         tools: tools.iter().map(tool).collect(),
-        messages: message::outgoing(request, model),
+        messages: message::outgoing(request, model, host),
         max_tokens: older,
         max_completion_tokens: newer,
         reasoning_effort: request.thinking.map(|level| effort(level, &model.origin.model)),

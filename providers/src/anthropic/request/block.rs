@@ -30,7 +30,7 @@ pub(super) enum Kind<'a> {
     },
     ToolUse {
         id: String,
-        name: &'a str,
+        name: Cow<'a, str>,
         input: Cow<'a, Value>,
     },
     ToolResult {

@@ -13,7 +13,7 @@ use super::turn::Turn;
 /// A tool.
 #[derive(Serialize)]
 pub(super) struct Tool<'a> {
-    name: &'a str,
+    name: Cow<'a, str>,
     #[serde(skip_serializing_if = "str::is_empty")]
     description: &'a str,
     input_schema: Cow<'a, Value>,
@@ -49,12 +49,12 @@ pub(super) fn given(specs: &[ToolSpec]) -> Vec<Tool<'_>> {
 pub(super) fn named<'a>(turns: &[Turn<'a>]) -> Option<Named<'a>> {
     let mut tools: Vec<Tool<'a>> = Vec::new();
     for block in turns.iter().flat_map(|turn| &turn.content) {
-        let Kind::ToolUse { name, .. } = block.kind else {
+        let Kind::ToolUse { name, .. } = &block.kind else {
             continue;
         };
-        if tools.iter().all(|tool| tool.name != name) {
+        if tools.iter().all(|tool| tool.name != *name) {
             tools.push(Tool {
-                name,
+                name: name.clone(),
                 description: "",
                 input_schema: Cow::Owned(json!({"type": "object"})),
                 cache_control: None,
@@ -67,7 +67,7 @@ pub(super) fn named<'a>(turns: &[Turn<'a>]) -> Option<Named<'a>> {
 
 fn tool(spec: &ToolSpec) -> Tool<'_> {
     Tool {
-        name: &spec.name,
+        name: spec.name.as_str().into(),
         description: &spec.description,
         input_schema: schema(&spec.schema),
         cache_control: None,

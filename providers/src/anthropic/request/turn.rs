@@ -10,7 +10,10 @@ use serde_json::{Value, json};
 
 use super::super::kept::Kept;
 use super::block::{Block, Kind, blocks};
-use super::ids::Ids;
+use crate::names::{Form, Ids, tool_name};
+
+/// What the service takes as an id of a call.
+const IDS: Form = Form::Plain(64);
 
 /// One side's turn.
 #[derive(Serialize)]
@@ -37,7 +40,7 @@ impl Turn<'_> {
 /// Writes a conversation.
 pub(super) fn turns<'a>(request: &Request<'a>, model: &ModelInfo) -> Vec<Turn<'a>> {
     let mut turns = Vec::new();
-    let mut ids = Ids::default();
+    let mut ids = Ids::new(IDS);
     for message in request.messages {
         let (role, content) = match message {
             Message::User(content) => (Role::User, blocks(content, model.images)),
@@ -121,7 +124,7 @@ fn one_call<'a>(call: &'a Call, ids: &mut Ids<'a>) -> Block<'a> {
     let id = ids.call(&call.id);
     Block::from(Kind::ToolUse {
         id,
-        name: &call.name,
+        name: tool_name(&call.name),
         input: object(&call.input),
     })
 }

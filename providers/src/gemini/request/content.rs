@@ -12,6 +12,7 @@ use super::part::{Answer, Call, Outcome, Part, What, args, user};
 use super::thinking::has_levels;
 use crate::content::or_note;
 use crate::layout;
+use crate::names::tool_name;
 use crate::pictures::Pictures;
 
 /// Stands for the signature of a call that another model made: from the third generation on a model refuses the
@@ -87,7 +88,7 @@ impl<'a> Writer<'a> {
                 let text = or_note(text.clone(), "(no output)");
                 let answer = Answer {
                     id: self.ids.get(id).cloned(),
-                    name,
+                    name: tool_name(name),
                     response: if *failed {
                         Outcome::Error(text)
                     } else {
@@ -110,7 +111,7 @@ impl<'a> Writer<'a> {
 
     /// The parts of a reply: in their order, where that is known.
     fn reply(&mut self, text: &'a str, calls: &'a [provider::Call], native: Option<&Native>) -> Vec<Part<'a>> {
-        if text.is_empty() && calls.is_empty() {
+        if text.trim().is_empty() && calls.is_empty() {
             return Vec::new();
         }
         self.ids.retain(|id, _| calls.iter().all(|call| call.id != *id));
@@ -121,7 +122,7 @@ impl<'a> Writer<'a> {
         });
         // A text that is not the one that came is one part, and where it stood no longer matters.
         let texts = layout::cut(text, lengths);
-        let moved = (texts.is_none() && !text.is_empty()).then(|| Part::text(text));
+        let moved = (texts.is_none() && !text.trim().is_empty()).then(|| Part::text(text));
         let mut texts = texts.unwrap_or_default().into_iter();
         let mut left: Vec<&provider::Call> = calls.iter().collect();
         let mut parts: Vec<Part<'a>> = moved.into_iter().collect();
@@ -148,7 +149,11 @@ impl<'a> Writer<'a> {
                 thought: true,
                 ..Part::text(text).signed(Some(signature))
             }),
-            Entry::Text { signature, .. } => texts.next().map(|text| Part::text(text).signed(signature)),
+            Entry::Text { signature, .. } => {
+                let text = texts.next()?;
+                // Blanks are of use only where they carry a signature.
+                (signature.is_some() || !text.trim().is_empty()).then(|| Part::text(text).signed(signature))
+            }
             Entry::Call { call, id, signature } => {
                 let position = left.iter().position(|left| left.id == call)?;
                 self.ids.extend(id.clone().map(|id| (call, id)));
@@ -161,7 +166,7 @@ impl<'a> Writer<'a> {
 fn called(call: &provider::Call, id: Option<String>) -> Part<'_> {
     let call = Call {
         id,
-        name: &call.name,
+        name: tool_name(&call.name),
         args: args(&call.input),
     };
     What::FunctionCall(call).into()

@@ -45,7 +45,7 @@ pub(super) struct Call<'a> {
     /// The service's own; it knows no other.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    pub name: &'a str,
+    pub name: Cow<'a, str>,
     pub args: Map<String, Value>,
 }
 
@@ -54,7 +54,7 @@ pub(super) struct Call<'a> {
 pub(super) struct Answer<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    pub name: &'a str,
+    pub name: Cow<'a, str>,
     pub response: Outcome,
 }
 

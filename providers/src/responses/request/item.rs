@@ -1,5 +1,7 @@
 //! The items of a conversation as OpenAI Responses wants them.
 
+use std::borrow::Cow;
+
 use agent_core::content::Content;
 use agent_core::provider::{Call, Message, ModelInfo, Native, Request};
 use serde::Serialize;
@@ -8,7 +10,11 @@ use serde_json::value::RawValue;
 use super::super::kept::{Entry, Kept};
 use crate::content::{self, arguments, or_note, parts};
 use crate::layout;
+use crate::names::{Form, Ids, tool_name};
 use crate::pictures::Pictures;
+
+/// What the service takes as an id of a call.
+const IDS: Form = Form::Plain(64);
 
 /// One item.
 #[derive(Serialize)]
@@ -37,12 +43,12 @@ pub(super) enum Item<'a> {
     FunctionCall {
         #[serde(skip_serializing_if = "Option::is_none")]
         id: Option<String>,
-        call_id: &'a str,
-        name: &'a str,
+        call_id: String,
+        name: Cow<'a, str>,
         arguments: String,
     },
     FunctionCallOutput {
-        call_id: &'a str,
+        call_id: String,
         output: String,
     },
 }
@@ -59,6 +65,7 @@ pub(super) enum Part<'a> {
 /// Writes a conversation. A tool's result can hold no picture that every server of this dialect takes.
 pub(super) fn outgoing<'a>(request: &Request<'a>, model: &ModelInfo) -> Vec<Outgoing<'a>> {
     let mut items = Vec::new();
+    let mut ids = Ids::new(IDS);
     let mut pictures = Pictures::default();
     for message in request.messages {
         items.extend(pictures.before(Some(message)).map(|shown| user(&shown, model)));
@@ -67,9 +74,9 @@ pub(super) fn outgoing<'a>(request: &Request<'a>, model: &ModelInfo) -> Vec<Outg
             Message::User(content) => items.push(user(content, model)),
             Message::Assistant {
                 text, calls, native, ..
-            } => items.extend(assistant(text, calls, native.as_ref(), model)),
+            } => items.extend(assistant(text, calls, native.as_ref(), model, &mut ids)),
             Message::ToolResult { id, text, .. } => items.push(Outgoing::Item(Item::FunctionCallOutput {
-                call_id: id,
+                call_id: ids.result(id),
                 output: or_note(text.clone(), "(no output)"),
             })),
         }
@@ -97,7 +104,13 @@ fn user<'a>(content: &[Content], model: &ModelInfo) -> Outgoing<'a> {
 
 /// Writes a reply: its items in their order, where that is known. Reasoning that nothing follows stays out, as the
 /// service refuses it.
-fn assistant<'a>(text: &'a str, calls: &'a [Call], native: Option<&Native>, model: &ModelInfo) -> Vec<Outgoing<'a>> {
+fn assistant<'a>(
+    text: &'a str,
+    calls: &'a [Call],
+    native: Option<&Native>,
+    model: &ModelInfo,
+    ids: &mut Ids<'a>,
+) -> Vec<Outgoing<'a>> {
     let kept = Kept::of(native, &model.origin);
     let lengths = kept.iter().filter_map(|entry| match entry {
         Entry::Message { bytes, .. } => Some(*bytes),
@@ -105,8 +118,8 @@ fn assistant<'a>(text: &'a str, calls: &'a [Call], native: Option<&Native>, mode
     });
     let texts = layout::cut(text, lengths);
     let mut items = match texts {
-        Some(texts) => in_order(kept, texts, calls),
-        None => one_by_one(kept, text, calls),
+        Some(texts) => in_order(kept, texts, calls, ids),
+        None => one_by_one(kept, text, calls, ids),
     };
     while let Some(Outgoing::Reasoning(_)) = items.last() {
         items.pop();
@@ -115,7 +128,7 @@ fn assistant<'a>(text: &'a str, calls: &'a [Call], native: Option<&Native>, mode
 }
 
 /// The items as they came. A call that the conversation no longer has, as it never ran, is left out.
-fn in_order<'a>(kept: Vec<Entry>, texts: Vec<&'a str>, calls: &'a [Call]) -> Vec<Outgoing<'a>> {
+fn in_order<'a>(kept: Vec<Entry>, texts: Vec<&'a str>, calls: &'a [Call], ids: &mut Ids<'a>) -> Vec<Outgoing<'a>> {
     let mut texts = texts.into_iter();
     let mut items = Vec::new();
     let mut left: Vec<&Call> = calls.iter().collect();
@@ -127,28 +140,28 @@ fn in_order<'a>(kept: Vec<Entry>, texts: Vec<&'a str>, calls: &'a [Call]) -> Vec
             }
             Entry::Call { id, call_id } => {
                 let position = left.iter().position(|call| call.id == call_id);
-                items.extend(position.map(|position| called(id, left.remove(position))));
+                items.extend(position.map(|position| called(id, left.remove(position), ids)));
             }
         }
     }
-    items.extend(left.into_iter().map(|call| called(None, call)));
+    items.extend(left.into_iter().map(|call| called(None, call, ids)));
     items
 }
 
 /// The items of a reply whose order is not known: what it thought, said and called.
-fn one_by_one<'a>(kept: Vec<Entry>, text: &'a str, calls: &'a [Call]) -> Vec<Outgoing<'a>> {
+fn one_by_one<'a>(kept: Vec<Entry>, text: &'a str, calls: &'a [Call], ids: &mut Ids<'a>) -> Vec<Outgoing<'a>> {
     let reasoning = kept.into_iter().filter_map(|entry| match entry {
         Entry::Reasoning(whole) => Some(Outgoing::Reasoning(whole)),
         Entry::Message { .. } | Entry::Call { .. } => None,
     });
-    let called = calls.iter().map(|call| called(None, call));
+    let called = calls.iter().map(|call| called(None, call, ids));
     reasoning.chain(said(None, None, text)).chain(called).collect()
 }
 
 /// A text, unless it says nothing.
 fn said(id: Option<String>, phase: Option<String>, text: &str) -> Option<Outgoing<'_>> {
     let content = Part::OutputText { text, annotations: [] };
-    (!text.is_empty()).then(|| {
+    (!text.trim().is_empty()).then(|| {
         Outgoing::Item(Item::Message {
             status: id.is_some().then_some("completed"),
             id,
@@ -159,11 +172,11 @@ fn said(id: Option<String>, phase: Option<String>, text: &str) -> Option<Outgoin
     })
 }
 
-fn called(id: Option<String>, call: &Call) -> Outgoing<'_> {
+fn called<'a>(id: Option<String>, call: &'a Call, ids: &mut Ids<'a>) -> Outgoing<'a> {
     Outgoing::Item(Item::FunctionCall {
         id,
-        call_id: &call.id,
-        name: &call.name,
+        call_id: ids.call(&call.id),
+        name: tool_name(&call.name),
         arguments: arguments(&call.input),
     })
 }
