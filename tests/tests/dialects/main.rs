@@ -5,4 +5,5 @@
 mod named;
 mod past;
 mod random;
+mod switching;
 mod valid;
