@@ -106,7 +106,9 @@ impl Trouble {
     /// What happened, without the service's name.
     fn what(&self, service: &Service) -> String {
         match self {
-            Self::Refused(Refusal { status, said, .. }) => format!("answered {status}{}", quoted(said, service)),
+            Self::Refused(Refusal { status, said, .. }) => {
+                format!("answered {}{}", status_words(*status), quoted(said, service))
+            }
             Self::Said(said) => format!("failed{}", quoted(said, service)),
             Self::Redirected { to } => format!("redirects to {}, where its key must not go", service.masked(to)),
             Self::Stalled(wait) => format!("sent nothing for {} s", wait.as_secs_f32()),
@@ -115,6 +117,14 @@ impl Trouble {
             Self::EndedEarly => "ended early: the reply has no finish reason".into(),
             Self::Broke(what) => service.masked(what),
         }
+    }
+}
+
+/// A status with its name, where it has one.
+fn status_words(status: StatusCode) -> String {
+    match status.canonical_reason() {
+        Some(name) => format!("{} {name}", status.as_str()),
+        None => status.as_str().to_owned(),
     }
 }
 

@@ -6,6 +6,7 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use providers::Dialect;
 use serde_json::{Value, json};
 
 use crate::client::{Client, Home};
@@ -102,10 +103,13 @@ pub fn times_told(client: &Client, from: usize, what: &str) -> usize {
 
 /// A configuration whose one model is the mock; `more` follows the provider's lines.
 pub fn config_of(mock: &Mock, more: &str) -> String {
-    format!(
-        "model = \"mock/m\"\n[providers.mock]\napi = \"openai-chat\"\nbase_url = \"{}\"\n{more}",
-        mock.base_url()
-    )
+    config_in(Dialect::OpenaiChat, &mock.base_url(), more)
+}
+
+/// A configuration whose one model is behind a service that speaks this dialect.
+pub fn config_in(dialect: Dialect, base_url: &str, more: &str) -> String {
+    let api = dialect.name();
+    format!("model = \"mock/m\"\n[providers.mock]\napi = \"{api}\"\nbase_url = \"{base_url}\"\n{more}")
 }
 
 /// Waits for something outside the agent that no message tells.

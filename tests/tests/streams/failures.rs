@@ -6,10 +6,11 @@ use std::time::Duration;
 use std::{fs, thread};
 
 use agent_core::event::ErrorClass;
-use providers::Service;
+use providers::{Dialect, RemoteModel, Service};
 use talaria_tests::mock::{Mock, Reply as Answer};
+use talaria_tests::spoken::DIALECTS;
 
-use crate::ask::{LIMIT, ask, ask_once, file, open, path, service};
+use crate::ask::{LIMIT, ask, ask_once, ask_once_in, file, handle, model, open, path, service};
 
 #[test]
 fn every_error_answer_has_its_class_status_and_wait() {
@@ -101,12 +102,17 @@ fn an_error_in_a_stream_has_the_services_own_words() {
 
 #[test]
 fn a_service_that_stalls_is_given_up() {
-    for answer in [
-        Answer::silence(),
-        Answer::sse(file("chat-05-cut-in-text.sse")).stalling(),
-    ] {
+    let begun = [
+        (Dialect::OpenaiChat, "chat-05-cut-in-text.sse"),
+        (Dialect::OpenaiResponses, "responses-03-cut-before-completed.sse"),
+        (Dialect::Anthropic, "anthropic-05-cut-in-args.sse"),
+    ];
+    let begun = begun.map(|(dialect, name)| (dialect, Answer::sse(file(name)).stalling()));
+    let silent = DIALECTS.map(|dialect| (dialect, Answer::silence()));
+    for (dialect, answer) in begun.into_iter().chain(silent) {
         let mock = Mock::serve(vec![answer]);
         let mut service = service(&mock);
+        service.dialect = dialect;
         service.stall = Duration::from_millis(200);
         let failure = ask(&open(service)).failure();
         assert_eq!(failure.class, ErrorClass::Timeout);
@@ -122,45 +128,77 @@ fn a_service_that_stalls_is_given_up() {
 #[test]
 fn nobody_there_is_a_network_failure() {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let service = Service::new("mock", format!("http://127.0.0.1:{port}/v1"));
-    let failure = ask(&open(service)).failure();
-    assert_eq!(failure.class, ErrorClass::Network);
-    assert!(
-        failure.message.contains("could not be reached: Connection refused"),
-        "{}",
-        failure.message
-    );
-    assert!(
-        failure.message.contains("check that the server runs"),
-        "{}",
-        failure.message
-    );
+    for dialect in DIALECTS {
+        let failure = ask(&open(at(format!("http://127.0.0.1:{port}/v1"), dialect))).failure();
+        assert_eq!(failure.class, ErrorClass::Network);
+        for words in ["could not be reached: Connection refused", "check that the server runs"] {
+            assert!(failure.message.contains(words), "{}", failure.message);
+        }
+    }
+}
+
+#[test]
+fn a_name_that_nobody_has_is_a_network_failure() {
+    for dialect in DIALECTS {
+        let service = at("https://talaria-test.invalid/v1".to_owned(), dialect);
+        // A machine may have no certificates.
+        let Ok(model) = RemoteModel::new(service, model("https://talaria-test.invalid/v1"), handle()) else {
+            return;
+        };
+        let failure = ask(&model).failure();
+        assert_eq!(failure.class, ErrorClass::Network, "{}", failure.message);
+        let is_sentence = failure
+            .message
+            .starts_with("mock (talaria-test.invalid) could not be reached: ");
+        assert!(
+            is_sentence && failure.message.ends_with("; check the network and try again"),
+            "{}",
+            failure.message
+        );
+    }
+}
+
+fn at(base_url: String, dialect: Dialect) -> Service {
+    Service {
+        dialect,
+        ..Service::new("mock", base_url)
+    }
 }
 
 #[test]
 fn a_server_without_tls_behind_https_is_a_tls_failure() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let base_url = format!("https://{}/v1", listener.local_addr().unwrap());
-    thread::spawn(move || {
-        listener
-            .accept()
-            .unwrap()
-            .0
-            .write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n")
-    });
-    let failure = ask(&open(Service::new("mock", base_url))).failure();
-    assert_eq!(failure.class, ErrorClass::Tls, "{}", failure.message);
+    for dialect in DIALECTS {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let base_url = format!("https://{}/v1", listener.local_addr().unwrap());
+        thread::spawn(move || {
+            listener
+                .accept()
+                .unwrap()
+                .0
+                .write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        });
+        let failure = ask(&open(at(base_url, dialect))).failure();
+        assert_eq!(failure.class, ErrorClass::Tls, "{}", failure.message);
+        assert!(
+            failure.message.contains("check the system's certificates"),
+            "{}",
+            failure.message
+        );
+    }
 }
 
 #[test]
 fn endless_lines_and_replies_are_bounded() {
-    let line = ask_once(Answer::sse([b"data: ".to_vec(), vec![b'x'; 20 << 20]].concat())).failure();
-    assert_eq!(line.class, ErrorClass::Protocol);
-    assert!(line.message.contains("more than 8 MiB"), "{}", line.message);
-    let reply = ask_once(Answer::sse(b": comment\n".repeat(7 << 20))).failure();
-    assert!(reply.message.contains("more than 64 MiB"), "{}", reply.message);
-    let error = ask_once(Answer::answer("HTTP/1.1 400 Bad Request", vec![b'x'; 20 << 20])).failure();
-    assert!(error.message.len() < 600, "{}", error.message.len());
+    for dialect in DIALECTS {
+        let ask = |answer: Answer| ask_once_in(dialect, answer).failure();
+        let line = ask(Answer::sse([b"data: ".to_vec(), vec![b'x'; 20 << 20]].concat()));
+        assert_eq!(line.class, ErrorClass::Protocol);
+        assert!(line.message.contains("more than 8 MiB"), "{}", line.message);
+        let reply = ask(Answer::sse(b": comment\n".repeat(7 << 20)));
+        assert!(reply.message.contains("more than 64 MiB"), "{}", reply.message);
+        let error = ask(Answer::answer("HTTP/1.1 400 Bad Request", vec![b'x'; 20 << 20]));
+        assert!(error.message.len() < 600, "{}", error.message.len());
+    }
 }
 
 #[test]

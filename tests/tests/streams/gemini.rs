@@ -8,9 +8,8 @@ use serde_json::{Value, json};
 use talaria_tests::mock::{Mock, Reply as Answer};
 
 use crate::ask::{KEY, ask, ask_once_in, ask_with, file, handle, open, service};
-use crate::cuts;
 use crate::replay::result;
-use crate::told::{check_complete, check_in, check_stream, tell, without_usage};
+use crate::told::{check_complete, check_cuts, check_in, check_stream};
 
 const DIALECT: Dialect = Dialect::Gemini;
 
@@ -33,24 +32,9 @@ fn every_stream_comes_out_right_however_it_is_cut_into_pieces() {
 
 #[test]
 fn a_stream_cut_anywhere_before_its_finish_is_never_a_clean_end() {
-    for (name, whole) in STREAMS {
-        let body = file(&format!("{name}.sse"));
-        for end in cuts(&body) {
-            let told = tell(&ask_once_in(DIALECT, Answer::sse(&body[..end])));
-            if has_finish(&body[..end]) {
-                assert_eq!(without_usage(&told), without_usage(whole), "{name} cut at {end}");
-            } else {
-                assert!(told.ends_with("error Network"), "{name} cut at {end}: {told}");
-            }
-        }
-    }
-}
-
-/// Whether a stream so far has a whole event with a finish reason.
-fn has_finish(body: &[u8]) -> bool {
-    let text = String::from_utf8_lossy(body);
-    text.lines()
-        .any(|line| line.ends_with("}}") && line.contains("\"finishReason\":"))
+    check_cuts(DIALECT, STREAMS, |event| {
+        event.pointer("/candidates/0/finishReason").is_some()
+    });
 }
 
 fn events(events: &[Value]) -> Answer {

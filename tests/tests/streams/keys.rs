@@ -2,14 +2,35 @@
 
 use agent_core::event::{CallInput, ErrorClass};
 use agent_core::provider::ProviderError;
-use providers::{ListedModel, RemoteModel, Service, ServiceError, list_models};
+use providers::{Dialect, ListedModel, RemoteModel, Service, ServiceError, list_models};
 use serde_json::{Value, json};
 use talaria_tests::mock::{Mock, Reply as Answer};
+use talaria_tests::spoken::{DIALECTS, Spoken};
 
-use crate::ask::{KEY, TEAM, ask, ask_once, handle, model, open, service};
+use crate::ask::{KEY, TEAM, ask, ask_once, ask_once_in, handle, model, open, service};
 
 #[test]
 fn the_key_goes_out_in_its_header_and_shows_up_nowhere() {
+    for dialect in DIALECTS {
+        check_key_of(dialect);
+    }
+}
+
+/// Where a dialect sends its questions, and the header that has the key.
+fn place(dialect: Dialect) -> (&'static str, &'static str, String) {
+    match dialect {
+        Dialect::OpenaiChat => ("POST /v1/chat/completions", "authorization", format!("Bearer {KEY}")),
+        Dialect::OpenaiResponses => ("POST /v1/responses", "authorization", format!("Bearer {KEY}")),
+        Dialect::Anthropic => ("POST /v1/messages", "x-api-key", KEY.to_owned()),
+        Dialect::Gemini => (
+            "POST /v1/models/m:streamGenerateContent?alt=sse",
+            "x-goog-api-key",
+            KEY.to_owned(),
+        ),
+    }
+}
+
+fn check_key_of(dialect: Dialect) {
     let echo = json!({"error": {"message": format!("Incorrect API key provided: {KEY} of team {TEAM}.")}}).to_string();
     let events = format!("data: {echo}\n\n");
     let mock = Mock::serve(vec![
@@ -20,7 +41,10 @@ fn the_key_goes_out_in_its_header_and_shows_up_nowhere() {
         Answer::sse(events),
         Answer::answer("HTTP/1.1 200 OK\ncontent-type: application/json", echo),
     ]);
-    let service = service(&mock);
+    let service = Service {
+        dialect,
+        ..service(&mock)
+    };
     let debug = format!("{service:?}");
     let provider = open(service);
     for status in [Some(401), None, None] {
@@ -44,9 +68,12 @@ fn the_key_goes_out_in_its_header_and_shows_up_nowhere() {
         "{debug}"
     );
     let asked = &mock.requests()[0];
-    assert_eq!(asked.line, "POST /v1/chat/completions");
-    assert_eq!(asked.header("authorization"), Some(format!("Bearer {KEY}").as_str()));
+    let (line, header, value) = place(dialect);
+    assert_eq!(asked.line, line);
     assert_eq!(asked.header("x-team"), Some(TEAM));
+    let with_key: Vec<_> = asked.headers.iter().filter(|(_, value)| value.contains(KEY)).collect();
+    assert_eq!(with_key, [&(header.to_owned(), value)]);
+    assert!(!asked.raw.contains(KEY) && !asked.line.contains(KEY));
 }
 
 #[test]
@@ -88,14 +115,41 @@ fn a_key_that_stands_among_the_models_is_masked() {
 }
 
 #[test]
+fn a_key_that_a_reply_echoes_is_masked_in_every_dialect() {
+    for dialect in DIALECTS {
+        let call = ("c".to_owned(), "read_file".to_owned(), json!({"path": KEY}));
+        let spoken = Spoken {
+            calls: vec![call],
+            ..Spoken::text(&format!("says {KEY}")).thinking(&format!("thinks {KEY}"))
+        };
+        let outcome = ask_once_in(dialect, spoken.reply(dialect));
+        assert_eq!(
+            (outcome.thought.as_str(), outcome.text.as_str()),
+            ("thinks ***", "says ***")
+        );
+        let reply = outcome.end.unwrap();
+        assert_eq!(reply.calls[0].input, CallInput::Json(json!({"path": "***"})));
+        assert!(!format!("{reply:?}").contains(KEY), "{reply:?}");
+    }
+}
+
+#[test]
 fn a_redirect_is_not_followed_with_the_key() {
     let thief = Mock::serve(vec![Answer::text("mine now")]);
-    for status in ["301 Moved Permanently", "307 Temporary Redirect"] {
+    let statuses = [
+        "301 Moved Permanently",
+        "307 Temporary Redirect",
+        "308 Permanent Redirect",
+    ];
+    for (dialect, status) in DIALECTS
+        .into_iter()
+        .flat_map(|dialect| statuses.map(|status| (dialect, status)))
+    {
         let head = format!(
             "HTTP/1.1 {status}\nlocation: {}/chat/completions?key=1",
             thief.base_url()
         );
-        let failure = ask_once(Answer::answer(&head, "")).failure();
+        let failure = ask_once_in(dialect, Answer::answer(&head, "")).failure();
         assert_eq!(failure.class, ErrorClass::Config);
         assert!(
             failure

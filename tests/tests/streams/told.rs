@@ -6,6 +6,7 @@ use std::fs;
 use agent_core::event::CallInput;
 use agent_core::provider::{Call, ProviderError, Usage};
 use providers::Dialect;
+use serde_json::Value;
 use talaria_tests::mock::Reply as Answer;
 
 use crate::ask::{Outcome, ask_once_in, file, path};
@@ -85,4 +86,45 @@ fn tell_usage(usage: Usage) -> String {
     let counts = [input, cached_read, cached_write, output, reasoning];
     let counts = counts.map(|count| count.map_or("-".into(), |count| count.to_string()));
     format!("usage {}", counts.join("/"))
+}
+
+/// A stream cut anywhere is never a clean end unless it had its own, which an event is that `is_end`, and what was
+/// said until then is said once.
+pub(crate) fn check_cuts(dialect: Dialect, streams: &[(&str, &str)], is_end: impl Fn(&Value) -> bool) {
+    for (name, whole) in streams {
+        let body = file(&format!("{name}.sse"));
+        let all = ask_once_in(dialect, Answer::sse(body.clone()));
+        for end in cuts(&body) {
+            let outcome = ask_once_in(dialect, Answer::sse(&body[..end]));
+            let told = tell(&outcome);
+            if whole_events(&body[..end]).iter().any(&is_end) {
+                assert_eq!(without_usage(&told), without_usage(whole), "{name} cut at {end}");
+            } else {
+                assert!(told.ends_with("error Network"), "{name} cut at {end}: {told}");
+            }
+            let is_beginning = all.text.starts_with(&outcome.text) && all.thought.starts_with(&outcome.thought);
+            assert!(is_beginning, "{name} cut at {end}: {told}");
+        }
+    }
+}
+
+/// Every byte of the ends of events, and some of what lies between.
+fn cuts(body: &[u8]) -> impl Iterator<Item = usize> {
+    const NEAR: usize = 4;
+    let is_near_end = |cut: usize| {
+        let around = &body[cut.saturating_sub(NEAR)..(cut + NEAR).min(body.len())];
+        around.windows(2).any(|pair| pair == b"\n\n" || pair == b"\n\r")
+    };
+    (1..body.len()).filter(move |cut| cut % 7 == 0 || is_near_end(*cut))
+}
+
+/// The data of a stream so far, of the last event too if it lacks no more than its blank line.
+fn whole_events(body: &[u8]) -> Vec<Value> {
+    let text = String::from_utf8_lossy(body).replace("\r\n", "\n").replace('\r', "\n");
+    let data = |event: &str| -> String {
+        let lines = event.lines().filter_map(|line| line.strip_prefix("data:"));
+        lines.collect::<Vec<_>>().join("\n")
+    };
+    let events = text.split("\n\n").map(data);
+    events.filter_map(|data| serde_json::from_str(&data).ok()).collect()
 }
