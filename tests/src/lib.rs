@@ -9,3 +9,4 @@ pub mod spoken;
 pub mod stage;
 pub mod start;
 mod tap;
+pub mod tasks;

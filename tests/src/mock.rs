@@ -17,6 +17,8 @@ pub struct Reply {
     body: Vec<u8>,
     /// Where the body is cut into pieces that arrive apart.
     offsets: Vec<usize>,
+    /// What is waited after each piece; none for as long as makes it likely that they come apart.
+    pause: Option<Duration>,
     /// Neither closes nor goes on after the body.
     stalls: bool,
 }
@@ -34,6 +36,7 @@ impl Reply {
             head: head.trim().to_owned(),
             body: body.into(),
             offsets: Vec::new(),
+            pause: None,
             stalls: false,
         }
     }
@@ -57,6 +60,13 @@ impl Reply {
         Self::message(&json!({ "tool_calls": calls.collect::<Vec<_>>() }), "tool_calls")
     }
 
+    /// A reply of one call whose arguments are this text, JSON or not.
+    pub fn call_of_text(id: &str, name: &str, arguments: &str) -> Self {
+        let function = json!({"name": name, "arguments": arguments});
+        let call = json!({"index": 0, "id": id, "type": "function", "function": function});
+        Self::message(&json!({ "tool_calls": [call] }), "tool_calls")
+    }
+
     /// A reply of one text that the service ends for this reason, such as `length`.
     pub fn text_until(text: &str, finish: &str) -> Self {
         Self::message(&json!({ "content": text }), finish)
@@ -71,6 +81,12 @@ impl Reply {
     /// Cuts the body at these offsets.
     pub fn in_pieces(mut self, offsets: Vec<usize>) -> Self {
         self.offsets = offsets;
+        self
+    }
+
+    /// Waits so long after each piece.
+    pub fn pausing(mut self, pause: Duration) -> Self {
+        self.pause = Some(pause);
         self
     }
 
@@ -314,8 +330,9 @@ fn write_reply(mut stream: &TcpStream, reply: &Reply) -> io::Result<()> {
         stream.write_all(&reply.body[from..to])?;
         from = to;
         // Single bytes come apart by themselves often enough; larger pieces need the time.
-        if reply.offsets.len() < 100 {
-            thread::sleep(Duration::from_millis(20));
+        let of_few = (reply.offsets.len() < 100).then_some(Duration::from_millis(20));
+        if let Some(pause) = reply.pause.or(of_few) {
+            thread::sleep(pause);
         }
     }
     stream.write_all(&reply.body[from..])?;
