@@ -199,7 +199,7 @@ fn refusal_by_asking_and_letting_be() {
 
 #[test]
 fn big_file_by_a_search_instead_of_a_read() {
-    let line = "record 31415 | shelf 84 | status: broken | seen in spring";
+    let line = "record 07315 | shelf 40 | status: broken | seen in spring";
     let steps = vec![
         Call("read_file", json!({"path": "records.txt"})),
         Call("search_files", json!({"pattern": "status: broken"})),
@@ -209,7 +209,7 @@ fn big_file_by_a_search_instead_of_a_read() {
         ),
         Say("Mended."),
     ];
-    check("big file", steps, &["record 00001", "31415"]);
+    check("big file", steps, &["record 00001", "07315"]);
 }
 
 #[test]
