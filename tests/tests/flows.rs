@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use talaria_tests::client::{Client, Home};
+use talaria_tests::process::is_alive;
 
 fn status_of<'a>(updates: &[&'a Value], call: &str) -> Vec<&'a str> {
     let of_call = updates.iter().filter(|update| update["toolCallId"] == call);
@@ -129,27 +130,29 @@ fn is_update(kind: &'static str) -> impl Fn(&Value) -> bool {
     move |message| message["params"]["update"]["sessionUpdate"] == kind
 }
 
+/// The process that a call's output names behind `started-`. The command itself has no number there.
+fn started(message: &Value) -> Option<u32> {
+    let update = &message["params"]["update"];
+    if update["sessionUpdate"] != "tool_call_update" {
+        return None;
+    }
+    let output = update["content"].to_string();
+    let number = output.split("started-").nth(1)?;
+    let end = number.find(|c: char| !c.is_ascii_digit())?;
+    number[..end].parse().ok()
+}
+
 #[test]
 fn cancel_while_a_command_runs_takes_its_processes_along() {
     let home = Home::new();
-    let is_output = |message: &Value| message.to_string().contains("started-");
     let client = check_cancel(
         &home,
         Some("allow_once"),
         &["run sleep 611 & sleep 611 & echo started-$!; wait", "say pong"],
-        is_output,
+        |message| started(message).is_some(),
     );
-    let text = serde_json::to_string(&client.log).unwrap();
-    let pid: String = text
-        .split("started-")
-        .nth(1)
-        .unwrap()
-        .chars()
-        .take_while(char::is_ascii_digit)
-        .collect();
-    if !pid.is_empty() {
-        assert!(!Path::new(&format!("/proc/{pid}")).exists(), "process {pid} is left");
-    }
+    let pid = client.log.iter().find_map(started).unwrap();
+    assert!(!is_alive(pid), "process {pid} is left");
 }
 
 #[test]
