@@ -1,7 +1,7 @@
 //! A session's plain title, made from its first prompt. Better ones come from the user, or from a model.
 
 use crate::content::Content;
-use crate::inline;
+use crate::{inline, visible};
 
 /// The most characters a title has.
 const LONGEST: usize = 80;
@@ -12,7 +12,7 @@ pub(crate) fn from_prompt(content: &[Content]) -> Option<String> {
     let text = inline::text(content, mention);
     let line = text
         .split(['\n', '\r', '\u{2028}', '\u{2029}'])
-        .map(visible)
+        .map(seen)
         .find(|line| !line.is_empty());
     match line {
         Some(line) => (!is_slash_command(&line)).then(|| shortened(&line)),
@@ -43,7 +43,7 @@ pub(crate) enum BadTitle {
 
 /// The title that a user gives, made fit to be shown. One that is too long is left to the user to shorten.
 pub(crate) fn from_text(text: &str) -> Result<String, BadTitle> {
-    let title = visible(&text.split_whitespace().collect::<Vec<_>>().join(" "));
+    let title = seen(&text.split_whitespace().collect::<Vec<_>>().join(" "));
     match title.chars().count() {
         0 => Err(BadTitle::Invisible),
         count if count > LONGEST => Err(BadTitle::TooLong(count)),
@@ -64,33 +64,13 @@ fn mention(uri: &str, name: Option<&str>) -> String {
 }
 
 /// The line without what can't be seen, and with single spaces.
-fn visible(line: &str) -> String {
+fn seen(line: &str) -> String {
     let letters: String = line
         .chars()
         .map(|letter| if letter == '\t' { ' ' } else { letter })
-        .filter(|letter| !letter.is_control() && !is_invisible(*letter))
+        .filter(|letter| !visible::hides(*letter))
         .collect();
     letters.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-/// Characters without a shape of their own: of no width, turning the direction of the text, marking its bytes.
-fn is_invisible(letter: char) -> bool {
-    matches!(
-        letter,
-        '\u{ad}'
-            | '\u{34f}'
-            | '\u{61c}'
-            | '\u{115f}'..='\u{1160}'
-            | '\u{180b}'..='\u{180e}'
-            | '\u{200b}'..='\u{200f}'
-            | '\u{202a}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}'
-            | '\u{3164}'
-            | '\u{feff}'
-            | '\u{ffa0}'
-            | '\u{fff9}'..='\u{fffb}'
-            | '\u{e0000}'..='\u{e0fff}'
-    )
 }
 
 /// Whether the line is `/word`, alone or with arguments. `/etc/hosts` is a path.
@@ -213,7 +193,7 @@ mod tests {
         fn any_prompt_makes_a_short_line_that_can_be_seen(text in proptest::prelude::any::<String>()) {
             if let Some(title) = from_prompt(&[Content::text(text)]) {
                 assert!(title.chars().count() <= LONGEST && !title.is_empty(), "{title:?}");
-                assert!(!title.chars().any(|letter| letter.is_control() || is_invisible(letter)), "{title:?}");
+                assert!(!title.chars().any(visible::hides), "{title:?}");
                 assert_eq!(title.trim(), title);
             }
         }

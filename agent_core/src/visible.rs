@@ -13,7 +13,7 @@ pub fn text(text: &str) -> Cow<'_, str> {
     let mut shown = String::with_capacity(text.len() + 16);
     for c in text.chars() {
         if hidden(c) {
-            write!(shown, "\\u{{{:x}}}", u32::from(c)).expect("a string takes all");
+            push_escape(&mut shown, c);
         } else {
             shown.push(c);
         }
@@ -26,12 +26,48 @@ pub fn line(line: &str) -> String {
     text(line).replace(['\n', '\t'], " ")
 }
 
-/// Control characters, those that turn the direction of text, and those that nobody sees.
-fn hides(c: char) -> bool {
-    c.is_control()
+/// The same in one line of at most `most` characters, in which a line end can be told from a space.
+pub fn title(text: &str, most: usize) -> String {
+    let mut title = String::new();
+    let (mut length, mut cut) = (0, 0);
+    for c in text.chars() {
+        let end = title.len();
+        match c {
+            '\n' => title.push_str("\\n"),
+            '\r' => title.push_str("\\r"),
+            '\t' => title.push_str("\\t"),
+            _ if hides(c) => push_escape(&mut title, c),
+            _ => title.push(c),
+        }
+        length += title[end..].chars().count();
+        if length < most {
+            cut = title.len();
+        } else if length > most {
+            title.truncate(cut);
+            title.push('…');
+            break;
+        }
+    }
+    title
+}
+
+fn push_escape(shown: &mut String, c: char) {
+    write!(shown, "\\u{{{:x}}}", u32::from(c)).expect("a string takes all");
+}
+
+/// Whether a character can hide what is there: it moves the cursor, turns the direction of text, or is not seen.
+pub fn hides(c: char) -> bool {
+    moves(c)
         || matches!(c,
-            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{180b}'..='\u{180e}'
+            | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{feff}'
+            | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// Whether a character moves what stands beside it: a control character, or one that turns the direction of text. Of
+/// those that [hide](hides), the others are a part of words in some scripts, and of pictures.
+pub fn moves(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 #[cfg(test)]
@@ -49,5 +85,19 @@ mod tests {
         check("50%\r100%\u{9b}2J", "50%\\u{d}100%\\u{9b}2J");
         check("x\u{202e}y\u{200b}z\u{e0041}", "x\\u{202e}y\\u{200b}z\\u{e0041}");
         assert_eq!(line("a\nb\tc\u{8}"), "a b c\\u{8}");
+    }
+    #[test]
+    fn a_title_is_one_short_line_that_hides_nothing() {
+        let check = |text: &str, expect: &str| assert_eq!(title(text, 10.max(expect.chars().count())), expect);
+        check("cargo test", "cargo test");
+        check("a\nb\tc\r", "a\\nb\\tc\\r");
+        check("a\u{202e}b\u{1b}[0m\u{200b}", "a\\u{202e}b\\u{1b}[0m\\u{200b}");
+        check("a\u{fff9}b\u{3164}", "a\\u{fff9}b\\u{3164}");
+        check("naïve 漢字", "naïve 漢字");
+        check("0123456789", "0123456789");
+        check("0123456789a", "012345678…");
+        // An escape is there whole or not at all.
+        check("012345\u{202e}", "012345…");
+        assert_eq!(title(&"\u{202e}".repeat(500), 20), "\\u{202e}\\u{202e}…");
     }
 }

@@ -13,13 +13,14 @@ use agent_core::event::{Display, ToolKind, ToolOutput};
 use agent_core::plan::Plan;
 use agent_core::provider::ToolSpec;
 use agent_core::tool::{Action, Planned, Report, Tool, ToolError};
+use agent_core::visible;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::command::Judge;
-use crate::input;
-use crate::process::{Background, End, Processes, State, escaped_line};
+use crate::process::{Background, End, Processes, State};
 use crate::terminal::{GRACE, seconds, status_line};
+use crate::{input, title};
 
 #[cfg(test)]
 mod tests;
@@ -120,7 +121,7 @@ impl Tool for Process {
 
     fn title(&self, input: &Value) -> String {
         let field = |name: &str| input.get(name).and_then(Value::as_str).unwrap_or("");
-        escaped_line(&format!("Process {} {}", field("action"), field("id")), 190)
+        title::line(format!("Process {} {}", field("action"), field("id")).trim())
     }
 
     fn only_reads(&self, input: &Value) -> bool {
@@ -273,6 +274,6 @@ fn line(background: &Background) -> String {
     format!(
         "{}  {state}  $ {}",
         background.id,
-        escaped_line(&background.command, 120)
+        visible::title(background.command.trim(), 120)
     )
 }

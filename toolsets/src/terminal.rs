@@ -16,13 +16,14 @@ use agent_core::event::{Display, ToolKind, ToolOutput};
 use agent_core::plan::{CommandPlan, Place, Plan};
 use agent_core::provider::ToolSpec;
 use agent_core::tool::{Action, Planned, Report, Run, Tool, ToolError};
+use agent_core::visible;
 use agent_core::workspace::Scope;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::command::{Judge, real};
 use crate::input;
-use crate::process::{End, Exit, Processes, Running, escaped_line};
+use crate::process::{End, Exit, Processes, Running};
 
 #[cfg(test)]
 mod tests;
@@ -128,7 +129,7 @@ impl Tool for Terminal {
 
     fn title(&self, input: &Value) -> String {
         let command = input.get("command").and_then(Value::as_str).unwrap_or("");
-        format!("$ {}", escaped_line(command, TITLE))
+        format!("$ {}", visible::title(command.trim(), TITLE))
     }
 
     fn only_reads(&self, input: &Value) -> bool {
@@ -288,7 +289,7 @@ enum Ended {
 }
 
 fn failed(plan: &CommandPlan, running: &Running, status: &str, ended: Ended) -> ToolError {
-    let command = escaped_line(&plan.command, TITLE);
+    let command = visible::title(plan.command.trim(), TITLE);
     ToolError {
         message: format!("`{command}`: {}", status.lines().next().unwrap_or(status)),
         output: Some(output(running, status, ended)),

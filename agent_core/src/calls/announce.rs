@@ -12,6 +12,9 @@ use crate::tool::Tool;
 use crate::turn::Turn;
 use crate::visible;
 
+/// The most characters of a name that the model made up.
+const MADE_UP: usize = 190;
+
 /// An announced call that is to be run, or the reason why it can't be.
 pub(super) struct Announced {
     pub(super) guard: CallGuard,
@@ -34,7 +37,7 @@ pub(super) fn announce(turn: &mut Turn<'_>, tools: &[Arc<dyn Tool>], call: Call)
     let tool = tools.iter().find(|tool| tool.spec().name == call.name);
     let title = match (tool, &call.input) {
         (Some(tool), CallInput::Json(input)) => tool.title(input),
-        (Some(_), CallInput::Malformed(_)) | (None, _) => name_title(&call.name),
+        (Some(_), CallInput::Malformed(_)) | (None, _) => visible::title(&call.name, MADE_UP),
     };
     let work = match (tool, &call.input) {
         (None, _) => Err(unknown_tool(tools, &call.name)),
@@ -54,16 +57,6 @@ pub(super) fn announce(turn: &mut Turn<'_>, tools: &[Arc<dyn Tool>], call: Call)
     Announced { guard, call, work }
 }
 
-/// A name that the model made up, as a title: one line under 200 characters.
-fn name_title(name: &str) -> String {
-    const MOST: usize = 190;
-    let line = visible::line(name);
-    match line.char_indices().nth(MOST) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line,
-    }
-}
-
 fn unknown_tool(tools: &[Arc<dyn Tool>], name: &str) -> String {
     let names: Vec<&str> = tools.iter().map(|tool| tool.spec().name.as_str()).collect();
     format!(
@@ -76,15 +69,4 @@ fn malformed(name: &str, text: &str) -> String {
     let error = serde_json::from_str::<Value>(text).err();
     let why = error.map_or_else(String::new, |error| format!(" ({error})"));
     format!("The arguments of `{name}` are not valid JSON{why}, so it was not run. Call it again with valid arguments.")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_made_up_name_is_a_title_that_hides_nothing() {
-        assert_eq!(name_title("rm\u{1b}[2J\nls"), "rm\\u{1b}[2J ls");
-        assert!(name_title(&"\u{1b}".repeat(500)).chars().count() < 200);
-    }
 }

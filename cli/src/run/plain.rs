@@ -3,6 +3,8 @@
 
 use std::borrow::Cow;
 
+use agent_core::visible;
+
 /// The text without escape sequences and control characters; line ends and tabs stay.
 pub(super) fn plain(text: &str) -> Cow<'_, str> {
     if !text.contains(is_harmful) {
@@ -12,9 +14,9 @@ pub(super) fn plain(text: &str) -> Cow<'_, str> {
     Cow::Owned(stripped.chars().filter(|c| !is_harmful(*c)).collect())
 }
 
-/// Control characters, and those that turn the direction of text around.
+/// Joiners and other characters that are not seen stay: answers in some scripts need them.
 fn is_harmful(c: char) -> bool {
-    (c.is_control() && c != '\n' && c != '\t') || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    visible::moves(c) && !matches!(c, '\n' | '\t')
 }
 
 #[cfg(test)]
@@ -30,5 +32,6 @@ mod tests {
         check("50%\r100%", "50%100%");
         check("a\x08\x7fb", "ab");
         check("x\u{202e}y", "xy");
+        check("می\u{200c}خواهم", "می\u{200c}خواهم");
     }
 }

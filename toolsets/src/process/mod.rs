@@ -21,4 +21,3 @@ pub(crate) use environment::{Environment, Hidden};
 pub(crate) use running::{End, Exit, Running};
 pub use session::bash;
 pub(crate) use session::{Background, Processes, State};
-pub(crate) use text::escaped_line;

@@ -1,9 +1,5 @@
 //! Bytes of a program as text that people and models read: no terminal commands, no half characters.
 
-use std::fmt::Write;
-
-use crate::title;
-
 /// Text without terminal commands: escape sequences and control characters go, a line that a carriage return wrote
 /// anew keeps its last state, and what is no UTF-8 is replaced.
 pub(crate) fn readable(bytes: &[u8]) -> String {
@@ -109,24 +105,6 @@ pub(super) fn whole_characters(bytes: &[u8]) -> usize {
     bytes.len()
 }
 
-/// A text as one line that shows what it is: control and text-direction characters as escapes, cut at `limit`
-/// characters.
-pub(crate) fn escaped_line(text: &str, limit: usize) -> String {
-    let mut line = String::new();
-    for char in text.trim().chars() {
-        match char {
-            '\n' => line.push_str("\\n"),
-            '\t' => line.push(' '),
-            _ if title::hides(char) => write!(line, "\\u{{{:x}}}", u32::from(char)).expect("a string takes all"),
-            _ => line.push(char),
-        }
-    }
-    match line.char_indices().nth(limit) {
-        None => line,
-        Some(_) => line.chars().take(limit.saturating_sub(1)).chain(['…']).collect(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -151,20 +129,6 @@ mod tests {
             (b"\x1b", ""),
         ] {
             assert_eq!(readable(bytes), expect, "{bytes:?}");
-        }
-    }
-
-    #[test]
-    fn a_title_is_one_line_that_hides_nothing() {
-        for (text, expect) in [
-            ("cargo test", "cargo test"),
-            ("  ls\ntouch M ", "ls\\ntouch M"),
-            ("ls\rrm x", "ls\\u{d}rm x"),
-            ("cat \u{202e}gpj.exe", "cat \\u{202e}gpj.exe"),
-            ("ls\u{200b}", "ls\\u{200b}"),
-            ("0123456789abc", "012345678…"),
-        ] {
-            assert_eq!(escaped_line(text, 10.max(expect.chars().count())), expect);
         }
     }
 
