@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::io::{self, BufRead, BufReader, IsTerminal};
 
 use agent_core::config::Config;
+use agent_core::visible;
 use dialoguer::console::Term;
 use dialoguer::{Confirm, FuzzySelect, Select};
 use parking_lot::Mutex;
@@ -166,9 +167,10 @@ impl Questions {
 
 /// The row of a menu that the person takes.
 fn choose(what: &str, rows: &[String]) -> Result<usize, Fail> {
+    let rows = shown(rows);
     let chosen = Select::new()
         .with_prompt(format!("{what} (arrow keys and Enter choose, Esc leaves)"))
-        .items(rows)
+        .items(&rows)
         .default(0)
         .max_length(ROWS)
         .report(false)
@@ -180,11 +182,12 @@ fn choose(what: &str, rows: &[String]) -> Result<usize, Fail> {
 
 /// The row of a long menu that the person takes, perhaps after typing a part of it.
 fn search(what: &str, rows: &[String]) -> Result<usize, Fail> {
+    let rows = shown(rows);
     let chosen = FuzzySelect::new()
         .with_prompt(format!(
             "{what} (typing searches, arrow keys and Enter choose, Esc leaves)"
         ))
-        .items(rows)
+        .items(&rows)
         .default(0)
         .max_length(ROWS)
         .report(false)
@@ -192,6 +195,11 @@ fn search(what: &str, rows: &[String]) -> Result<usize, Fail> {
     let row = taken(chosen)?;
     tell(&format!("{what}: {}", rows[row]))?;
     Ok(row)
+}
+
+/// The rows as they are shown: what a service calls its models must not move the cursor.
+fn shown(rows: &[String]) -> Vec<String> {
+    rows.iter().map(|row| visible::line(row)).collect()
 }
 
 fn confirm(question: &str, default: bool) -> Result<bool, Fail> {
