@@ -70,11 +70,12 @@ struct Args {
 impl Terminal {
     /// The tool for commands that start in the scope's folder.
     pub(crate) fn new(scope: &Scope, config: &Config, judge: Arc<Judge>, processes: Arc<Processes>) -> Self {
+        let limit = Duration::from_secs(config.terminal.timeout_s).min(LONGEST);
         Self {
-            spec: spec(usual_limit(config.terminal.timeout_s)),
+            spec: spec(limit),
             cwd: scope.cwd.clone(),
             judge,
-            limit: usual_limit(config.terminal.timeout_s),
+            limit,
             processes,
         }
     }
@@ -150,14 +151,6 @@ impl Tool for Terminal {
             plan: Plan::Command(plan),
             locations: Vec::new(),
         })
-    }
-}
-
-/// The configured time; 0 means the longest that can be asked for.
-fn usual_limit(seconds: u64) -> Duration {
-    match seconds {
-        0 => LONGEST,
-        _ => Duration::from_secs(seconds).min(LONGEST),
     }
 }
 
