@@ -191,7 +191,7 @@ impl<'a> Turn<'a> {
             if step > 1 && self.would_pass_budget() {
                 return Ok(StopReason::Budget);
             }
-            let Answer { reply, spoke } = match asking::ask(self) {
+            let Answer { mut reply, spoke } = match asking::ask(self) {
                 Ok(answer) => answer,
                 Err(ProviderError::Cancelled) => return Ok(StopReason::Cancelled),
                 Err(error @ ProviderError::Failed(_)) => return Err(error.into()),
@@ -200,13 +200,14 @@ impl<'a> Turn<'a> {
                 return Err(too_many_calls(reply.calls.len()));
             }
             let finish = reply.finish;
-            let calls = reply.calls.clone();
+            let calls = std::mem::take(&mut reply.calls);
+            let has_calls = !calls.is_empty();
             self.finish_step(step, reply);
-            let is_empty = calls.is_empty() && !spoke;
+            let is_empty = !has_calls && !spoke;
             let mut is_stuck = false;
             // What a refused reply asked for is not done: its turn leaves the history, and nobody would know of it.
             if !matches!(finish, Finish::Refusal | Finish::ContentFilter) {
-                is_stuck = calls::run(self, calls.clone());
+                is_stuck = calls::run(self, calls);
             }
             if self.cancel.is_set() {
                 return Ok(StopReason::Cancelled);
@@ -223,7 +224,7 @@ impl<'a> Turn<'a> {
                     self.tell_empty();
                     return Ok(StopReason::EndTurn);
                 }
-                Finish::Stop | Finish::ToolCalls if calls.is_empty() => return Ok(StopReason::EndTurn),
+                Finish::Stop | Finish::ToolCalls if !has_calls => return Ok(StopReason::EndTurn),
                 Finish::Stop | Finish::ToolCalls => {}
             }
         }
