@@ -3,9 +3,8 @@
 use std::path::PathBuf;
 
 use agent_client_protocol_schema::v1::{
-    AuthenticateRequest, CloseSessionRequest, Error, ListSessionsRequest, LoadSessionRequest, McpServer,
-    NewSessionRequest, PromptRequest, ResumeSessionRequest, SessionConfigOptionValue, SetSessionConfigOptionRequest,
-    SetSessionModeRequest, SystemPrompt,
+    AuthenticateRequest, CloseSessionRequest, Error, ListSessionsRequest, LoadSessionRequest, NewSessionRequest,
+    PromptRequest, SessionConfigOptionValue, SetSessionConfigOptionRequest, SetSessionModeRequest, SystemPrompt,
 };
 use agent_core::content::Content;
 use agent_core::id::SessionId;
@@ -59,8 +58,8 @@ impl Call {
             "initialize" => Client::read(params).map(Self::Initialize),
             "authenticate" => authenticate(params),
             "session/new" => new(params),
-            "session/load" => load(params),
-            "session/resume" => resume(params),
+            "session/load" => open(params, true),
+            "session/resume" => open(params, false),
             "session/list" => list(params),
             "session/close" => {
                 params::read(params).map(|request: CloseSessionRequest| Self::Close(session(&request.session_id)))
@@ -85,29 +84,19 @@ fn new(params: Value) -> Result<Call, Error> {
     refuse_system_prompt(request.system_prompt.as_ref())?;
     Ok(Call::New {
         folders: from_acp::folders(request.cwd, request.additional_directories)?,
-        mcp_servers: count(&request.mcp_servers),
+        mcp_servers: request.mcp_servers.len(),
     })
 }
 
-fn load(params: Value) -> Result<Call, Error> {
+/// Reads `session/load`, and `session/resume`, which has the same fields.
+fn open(params: Value, replay: bool) -> Result<Call, Error> {
     let request: LoadSessionRequest = params::read(with_servers(params))?;
     refuse_system_prompt(request.system_prompt.as_ref())?;
     Ok(Call::Open {
         session: session(&request.session_id),
         folders: from_acp::folders(request.cwd, request.additional_directories)?,
-        replay: true,
-        mcp_servers: count(&request.mcp_servers),
-    })
-}
-
-fn resume(params: Value) -> Result<Call, Error> {
-    let request: ResumeSessionRequest = params::read(with_servers(params))?;
-    refuse_system_prompt(request.system_prompt.as_ref())?;
-    Ok(Call::Open {
-        session: session(&request.session_id),
-        folders: from_acp::folders(request.cwd, request.additional_directories)?,
-        replay: false,
-        mcp_servers: count(&request.mcp_servers),
+        replay,
+        mcp_servers: request.mcp_servers.len(),
     })
 }
 
@@ -119,10 +108,6 @@ fn with_servers(mut params: Value) -> Value {
         map.insert("mcpServers".into(), json!([]));
     }
     params
-}
-
-fn count(servers: &[McpServer]) -> usize {
-    servers.len()
 }
 
 /// Ignoring it in silence would change what the user gets.
