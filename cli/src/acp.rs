@@ -12,7 +12,7 @@ use agent_core::setup::Setup;
 
 use crate::args::AcpArgs;
 use crate::credentials::Environment;
-use crate::exit::{Exit, Fail};
+use crate::exit::{self, Exit, Fail};
 use crate::paths::{NoHome, Paths};
 use crate::setup_port::UserSetup;
 use crate::{check, setup, signals, wiring};
@@ -84,8 +84,5 @@ fn chosen_provider(setup: &UserSetup, preferred: Option<&ModelRef>) -> Option<St
 /// Ends the process when its time is over, whatever hangs. The client is gone by then, so this is no failure.
 fn end_in_any_case() {
     // Without a thread there is no limit, and nothing else to do about it.
-    let _ = std::thread::Builder::new().name("last-moment".into()).spawn(|| {
-        std::thread::sleep(LAST_MOMENT);
-        std::process::exit(Exit::Done.code().into());
-    });
+    let _ = exit::after(LAST_MOMENT, Exit::Done);
 }

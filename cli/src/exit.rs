@@ -3,6 +3,8 @@
 use std::fmt;
 use std::io;
 use std::process::ExitCode;
+use std::thread;
+use std::time::Duration;
 
 /// An exit code by its meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +44,15 @@ impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
         Self::from(exit.code())
     }
+}
+
+/// Ends the process with this code when the time is over, whatever hangs. Without a thread there is no end.
+pub(crate) fn after(time: Duration, exit: Exit) -> io::Result<()> {
+    thread::Builder::new().name("last-moment".into()).spawn(move || {
+        thread::sleep(time);
+        std::process::exit(exit.code().into());
+    })?;
+    Ok(())
 }
 
 /// Why a command could not do its work, and the exit code that says so. Any other error becomes one by `?`, as

@@ -2,10 +2,9 @@
 //! nobody reads our output; so the limit is kept by the thread that takes the signals.
 
 use std::process;
-use std::thread;
 use std::time::Duration;
 
-use crate::exit::Exit;
+use crate::exit::{self, Exit};
 use crate::signals::Signal;
 
 /// What a second signal leaves the run: the runtime promises to shut down in 2 s.
@@ -26,15 +25,7 @@ impl Limit {
         match after(self.signals, signal) {
             None => {}
             Some(Duration::ZERO) => end(),
-            Some(time) => {
-                let spawned = thread::Builder::new().name("last-moment".into()).spawn(move || {
-                    thread::sleep(time);
-                    end();
-                });
-                if spawned.is_err() {
-                    end();
-                }
-            }
+            Some(time) => exit::after(time, Exit::Interrupted).unwrap_or_else(|_no_thread| end()),
         }
     }
 }
