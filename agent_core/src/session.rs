@@ -11,7 +11,7 @@ use crate::backlog::{Backlog, Share};
 use crate::cancel::Cancel;
 use crate::clock::unix_ms;
 use crate::content::Content;
-use crate::event::{Event, SessionChange};
+use crate::event::{ContextUse, Event, SessionChange};
 use crate::history::{Exchange, History};
 use crate::id::{ApprovalId, SessionId, TurnId};
 use crate::line::Line;
@@ -178,7 +178,7 @@ impl Session {
             models,
             thought: state.settings.thought,
             commands: slash::COMMANDS.to_vec(),
-            context: state.standing.context,
+            context: state.standing.context.or_else(|| state.empty_context()),
         }
     }
 
@@ -384,6 +384,15 @@ impl Session {
 }
 
 impl State {
+    /// The context of a session that was never prompted.
+    fn empty_context(&self) -> Option<ContextUse> {
+        self.standing.system.is_none().then(|| ContextUse {
+            used: 0,
+            window: self.settings.provider.model().context_window,
+            cost_nano_usd: None,
+        })
+    }
+
     /// A prompt with the next number.
     fn prompt(&mut self, content: Vec<Content>, share: Share) -> Prompt {
         if self.awake.is_none() && self.last_turn > 0 {

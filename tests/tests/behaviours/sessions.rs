@@ -368,6 +368,8 @@ fn the_commands_and_the_context_follow_each_way_into_a_session() {
         assert_eq!(named("help").get("input"), None);
     };
     check(client.wait_for_update("available_commands_update"));
+    let empty = json!({"sessionUpdate": "usage_update", "used": 0, "size": 4096});
+    assert_eq!(client.wait_for_update("usage_update"), empty);
     client.prompt(&session, "hi");
     let used = json!({"sessionUpdate": "usage_update", "used": 15, "size": 4096});
     assert!(client.updates(0).contains(&&used));
