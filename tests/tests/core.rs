@@ -513,6 +513,7 @@ fn a_question_nobody_answers_is_denied_after_its_time() {
     let lines = stage.turn("go", nothing);
     assert!(lines.contains("decided q1: Unanswered by Timeout"), "{lines}");
     assert!(lines.contains("Denied Not run: nobody answered"), "{lines}");
+    assert!(!stage.folder.path().join("a.txt").exists());
 }
 
 #[test]

@@ -56,7 +56,9 @@ fn an_answer_that_is_no_answer_refuses() {
     let prompt = client.begin_prompt(&session, "go");
     let question = client.wait_for(|message| message["method"] == "session/request_permission");
     client.send(&json!({"jsonrpc": "2.0", "id": question["id"], "error": {"code": -32603, "message": "no window"}}));
-    assert_ne!(client.stop_reason(prompt), "");
+    assert_eq!(client.stop_reason(prompt), "end_turn");
+    assert_eq!(client.said(0), "done");
+    assert_eq!(ends(&client, 0).pop().unwrap()["status"], "failed");
     assert!(!home.workspace().join("a.txt").exists());
 }
 
