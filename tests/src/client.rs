@@ -393,6 +393,14 @@ impl Drop for Client {
     }
 }
 
+/// An option of a list, by its id.
+pub fn option<'a>(options: &'a Value, id: &str) -> &'a Value {
+    let mut options = options.as_array().expect("the options are a list").iter();
+    options
+        .find(|option| option["id"] == id)
+        .expect("the option is offered")
+}
+
 /// Runs the binary to its end; status, stdout and stderr.
 pub fn run(mut command: Command, input: &str) -> (ExitStatus, String, String) {
     command

@@ -2,10 +2,8 @@
 //! Linux; elsewhere a process counts as gone and idle.
 
 use std::process::Command;
-use std::thread;
-use std::time::{Duration, Instant};
 
-use crate::stage::LIMIT;
+use crate::start::wait_until;
 
 /// Sends a signal, such as `TERM`.
 pub fn signal(pid: u32, name: &str) {
@@ -20,28 +18,19 @@ pub fn is_alive(pid: u32) -> bool {
 
 /// Waits until it is gone.
 pub fn wait_gone(pid: u32) {
-    wait(&format!("process {pid} is gone"), || !is_alive(pid));
+    wait_until(&format!("process {pid} is gone"), || !is_alive(pid));
 }
 
 /// Waits until the process uses no more processor time: what it could do without its peer is done.
 pub fn wait_idle(pid: u32) {
     let mut before = None;
     let mut same = 0;
-    wait(&format!("process {pid} rests"), || {
+    wait_until(&format!("process {pid} rests"), || {
         let now = ticks(pid);
         same = if before == now { same + 1 } else { 0 };
         before = now;
         same >= 30
     });
-}
-
-/// Waits until `done`; `what` says what that would be.
-pub fn wait(what: &str, mut done: impl FnMut() -> bool) {
-    let until = Instant::now() + LIMIT;
-    while !done() {
-        assert!(Instant::now() < until, "not within the limit: {what}");
-        thread::sleep(Duration::from_millis(10));
-    }
 }
 
 /// The memory it holds now, in KiB.

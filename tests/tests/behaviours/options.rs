@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use talaria_tests::client::{Client, Home};
+use talaria_tests::client::{Client, Home, option};
 use talaria_tests::mock::{Mock, Reply};
 use talaria_tests::start::config_of;
 
-use crate::play::{conversation, home, option, questions, says, set_mode, set_option, two_providers};
+use crate::play::{conversation, home, questions, says, set_mode, set_option, two_providers};
 
 fn begin(client: &mut Client, home: &Home) -> (String, Value) {
     let params = json!({"cwd": home.workspace(), "mcpServers": []});

@@ -33,12 +33,6 @@ pub(crate) fn set_option(client: &mut Client, session: &str, option: &str, value
     Ok(result["configOptions"].clone())
 }
 
-/// An option of a list.
-pub(crate) fn option<'a>(options: &'a Value, id: &str) -> &'a Value {
-    let options = options.as_array().unwrap();
-    options.iter().find(|option| option["id"] == id).unwrap()
-}
-
 /// The calls announced in the messages of the log from its `from`th on, in order.
 pub(crate) fn announced(client: &Client, from: usize) -> Vec<Value> {
     let updates = client.updates(from).into_iter();

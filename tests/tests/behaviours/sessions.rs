@@ -4,13 +4,11 @@ use std::path::Path;
 
 use rusqlite::Connection;
 use serde_json::{Value, json};
-use talaria_tests::client::{Client, Home};
+use talaria_tests::client::{Client, Home, option};
 use talaria_tests::mock::{Mock, Reply};
 use talaria_tests::start::{asked, config_of, load, times_told};
 
-use crate::play::{
-    announced, calls, conversation, home, listed, option, says, set_mode, set_option, text_of, two_providers,
-};
+use crate::play::{announced, calls, conversation, home, listed, says, set_mode, set_option, text_of, two_providers};
 
 fn resume(client: &mut Client, session: &str, cwd: &Path) -> Value {
     let params = json!({"sessionId": session, "cwd": cwd, "mcpServers": []});

@@ -5,9 +5,10 @@ use std::time::{Duration, Instant};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 use talaria_tests::client::{Client, Home};
-use talaria_tests::process::{is_alive, signal, wait, wait_idle};
+use talaria_tests::process::{is_alive, signal, wait_idle};
 use talaria_tests::stage::LIMIT;
 use talaria_tests::start::load;
+use talaria_tests::start::wait_until;
 
 /// What the end may take.
 const PROMISED: Duration = Duration::from_secs(3);
@@ -93,7 +94,7 @@ fn by_a_signal_while_nothing_is_read() {
     wait_idle(client.pid());
     let at = Instant::now();
     signal(client.pid(), "TERM");
-    wait("the agent ends", || !is_alive(client.pid()));
+    wait_until("the agent ends", || !is_alive(client.pid()));
     assert!(at.elapsed() < PROMISED, "{:?}", at.elapsed());
     client.read_on();
     assert_eq!(client.wait().code(), Some(0));

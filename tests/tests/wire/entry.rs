@@ -5,6 +5,7 @@ use std::process::Command;
 
 use serde_json::json;
 use talaria_tests::client::{Client, Home, binary, run};
+use talaria_tests::start::through_shell;
 
 use crate::exchange::check_turn;
 
@@ -45,20 +46,7 @@ fn a_start_that_cannot_succeed_says_why_on_stderr_alone() {
     assert_eq!((status.code(), stdout.as_str()), (Some(2), ""));
     assert!(stderr.contains("/nowhere/at/all"), "{stderr}");
     // Too few files for the event loop.
-    let mut command = home.command(&[]);
-    let script = format!("ulimit -n 4; exec '{}' acp", binary().display());
-    let environment: Vec<_> = command
-        .get_envs()
-        .map(|(name, value)| (name.to_owned(), value.map(ToOwned::to_owned)))
-        .collect();
-    command = Command::new("sh");
-    for (name, value) in environment {
-        match value {
-            Some(value) => command.env(name, value),
-            None => command.env_remove(name),
-        };
-    }
-    command.args(["-c", &script]).current_dir(home.workspace());
+    let command = through_shell(&home, "ulimit -n 4; exec \"$@\"");
     let (status, stdout, stderr) = run(command, "");
     assert_eq!((status.code(), stdout.as_str()), (Some(1), ""), "{stderr}");
     assert!(!stderr.trim().is_empty());

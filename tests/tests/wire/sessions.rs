@@ -1,7 +1,7 @@
 //! What opening a session and setting its options says, and in which order.
 
 use serde_json::{Value, json};
-use talaria_tests::client::{Client, Home};
+use talaria_tests::client::{Client, Home, option};
 
 use crate::exchange::{check_field, exchange};
 
@@ -94,14 +94,6 @@ fn last_update(client: &mut Client, kind: &str) -> Value {
     let updates = client.updates(0);
     let last = updates.iter().rfind(|update| update["sessionUpdate"] == kind);
     (*last.expect("an update of this kind came")).clone()
-}
-
-fn option<'a>(options: &'a Value, id: &str) -> &'a Value {
-    let options = options.as_array().unwrap();
-    options
-        .iter()
-        .find(|option| option["id"] == id)
-        .expect("the option is offered")
 }
 
 #[test]

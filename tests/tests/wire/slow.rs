@@ -3,8 +3,9 @@
 use serde_json::{Value, json};
 use talaria_tests::client::{Client, Home};
 use talaria_tests::mock::{Mock, Reply};
-use talaria_tests::process::{forget_peak, is_alive, peak, resident, wait, wait_gone, wait_idle};
+use talaria_tests::process::{forget_peak, is_alive, peak, resident, wait_gone, wait_idle};
 use talaria_tests::stage::LIMIT;
+use talaria_tests::start::wait_until;
 
 use crate::exchange::{Expect, agent, check, check_field, check_turn};
 
@@ -80,7 +81,7 @@ fn a_cancel_is_heard_while_nothing_is_read() {
     let command = client.begin_prompt(&busy, "run echo $$ > pid; exec sleep 617");
     let pid_file = home.workspace().join("pid");
     let read_pid = || std::fs::read_to_string(&pid_file).ok()?.trim().parse::<u32>().ok();
-    wait("the command runs", || read_pid().is_some());
+    wait_until("the command runs", || read_pid().is_some());
     let command_pid = read_pid().unwrap();
 
     let from = client.log.len();
