@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -132,6 +133,77 @@ fn nothing_is_left_open() {
             assert!(!text.contains(mark.as_str()), "{}: {mark}", path.display());
         }
     }
+}
+
+#[test]
+fn the_architecture_names_each_thread() {
+    let text = std::fs::read_to_string(root().join("docs/architecture.md")).unwrap();
+    let (_, table) = text.split_once("| thread | how many |").unwrap();
+    let rows = table.lines().skip(2).take_while(|line| line.starts_with('|'));
+    let named = rows.flat_map(|row| quoted(row.split('|').nth(1).unwrap()).collect::<Vec<_>>());
+    let told: BTreeSet<&str> = named.filter(|name| *name != "main").collect();
+
+    let sources = CRATES.map(sources).concat();
+    // Where a name is given, by itself or through a function that takes one.
+    let given = [
+        ".name(\"",
+        ".name(format!(\"",
+        ".thread_name(\"",
+        " watch(\"",
+        " Pool::new(\"",
+        "Background::new(\"",
+    ];
+    let mut found = BTreeSet::new();
+    for (_, text) in &sources {
+        let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
+        for before in given {
+            found.extend(text.split(before).skip(1).filter_map(|rest| rest.split('"').next()));
+        }
+    }
+    assert_eq!(found, told);
+}
+
+#[test]
+fn the_tests_that_the_protocols_document_names_exist() {
+    let read = |path: &str| std::fs::read_to_string(root().join(path)).unwrap();
+    let translation = read("tests/tests/translation.rs");
+    let wire = read("acp_adapter/tests/wire.rs");
+    let inside: String = sources("acp_adapter").into_iter().map(|(_, text)| text).collect();
+    let document = read("docs/protocol.md");
+    let pieces: Vec<&str> = document.split('`').collect();
+    let (mut usual, mut suite, mut found) = ("none", "none", 0);
+    for pair in pieces.chunks_exact(2) {
+        let (before, name) = (pair[0], pair[1]);
+        if before.contains("(all in A)") {
+            usual = "A";
+        } else if before.contains("(in T,") {
+            usual = "T";
+        }
+        suite = match before.split_whitespace().next_back() {
+            Some("A" | "(A") => "A",
+            Some("T" | "(T") => "T",
+            Some("W" | "(W") => "W",
+            Some(",") => suite,
+            Some(_) | None => usual,
+        };
+        let is_test = name.matches('_').count() >= 3 && name.chars().all(|c| c == '_' || c.is_ascii_alphanumeric());
+        if is_test {
+            let text = match suite {
+                "A" => &inside,
+                "T" => &translation,
+                "W" => &wire,
+                _ => panic!("{name} is in no suite"),
+            };
+            assert!(text.contains(&format!("fn {name}()")), "{name} is not in {suite}");
+            found += 1;
+        }
+    }
+    assert!(found > 50, "{found}");
+}
+
+/// What stands between backticks.
+fn quoted(text: &str) -> impl Iterator<Item = &str> {
+    text.split('`').skip(1).step_by(2)
 }
 
 #[test]
