@@ -68,7 +68,13 @@ pub(super) fn of(compactor: &Compactor<'_>, messages: Vec<Message>, focus: &str)
 fn ask(compactor: &Compactor<'_>, messages: &[Message], task: &str) -> Result<Summary, ProviderError> {
     let system = compactor.session.standing().system.unwrap_or_default();
     let mut messages = messages.to_vec();
-    messages.push(Message::User(vec![Content::text(task)]));
+    // Who speaks changes with each message: some services refuse two of the user's in a row.
+    match messages.last_mut() {
+        Some(Message::User(content)) => content.push(Content::text(task)),
+        Some(Message::Assistant { .. } | Message::ToolResult { .. }) | None => {
+            messages.push(Message::User(vec![Content::text(task)]));
+        }
+    }
     let request = Request {
         system: &system,
         tools: &[],
@@ -93,9 +99,15 @@ fn ask(compactor: &Compactor<'_>, messages: &[Message], task: &str) -> Result<Su
 fn later_half(messages: Vec<Message>) -> Vec<Message> {
     let half = messages.len() / 2;
     let is_result = |message: &Message| matches!(message, Message::ToolResult { .. });
-    let rest = messages.into_iter().skip(half).skip_while(is_result);
-    let note = Message::User(vec![Content::text("[The beginning is left out.]")]);
-    std::iter::once(note).chain(rest).collect()
+    let mut rest: Vec<Message> = messages.into_iter().skip(half).skip_while(is_result).collect();
+    let note = Content::text("[The beginning is left out.]");
+    match rest.first_mut() {
+        Some(Message::User(content)) => content.insert(0, note),
+        Some(Message::Assistant { .. } | Message::ToolResult { .. }) | None => {
+            rest.insert(0, Message::User(vec![note]));
+        }
+    }
+    rest
 }
 
 /// What is plain to see: what the user asked, what was called, and the last answer.

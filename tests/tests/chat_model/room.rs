@@ -56,6 +56,11 @@ fn wants_summary(asked: &Asked) -> bool {
     last_of(asked, "user").contains("Write a summary")
 }
 
+/// Whether who speaks changes with each message.
+fn alternates(asked: &Asked) -> bool {
+    !roles(asked).contains("uu") && !roles(asked).contains("aa")
+}
+
 /// The numbers of all gauges that were sent from here on.
 fn gauges(client: &Client, from: usize) -> Vec<u64> {
     let updates = client.updates(from).into_iter();
@@ -206,6 +211,7 @@ fn an_overflow_in_the_summary_itself_is_survived() {
         assert_eq!(client.prompt(&session, &first), "end_turn");
         assert_eq!(client.prompt(&session, "now"), "end_turn");
         assert!(client.said(0).ends_with("there is room"));
+        assert!(mock.requests().iter().all(alternates));
         let last = mock.requests().pop().unwrap();
         assert_eq!(roles(&last), "suau", "{}", last.raw);
         assert!(!last.raw.contains(&first), "{}", last.raw);
