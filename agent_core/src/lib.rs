@@ -10,6 +10,7 @@ pub mod approval;
 mod asking;
 mod backlog;
 pub mod boundary;
+mod budget;
 mod calls;
 pub mod cancel;
 pub mod change;

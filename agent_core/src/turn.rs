@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::approval::Grant;
 use crate::asking::{self, Answer, Fallback};
+use crate::budget::{self, Spending};
 use crate::calls::{self, Repeats};
 use crate::cancel::Cancel;
 use crate::claim;
@@ -20,7 +21,7 @@ use crate::line::Line;
 use crate::news::{self, News};
 use crate::opening;
 use crate::prompt::Facts;
-use crate::provider::{Finish, ModelInfo, ModelRef, Provider, ProviderError, Reply, ToolSpec, Usage};
+use crate::provider::{Finish, ModelRef, Provider, ProviderError, Reply, ToolSpec, Usage};
 use crate::session::{Prompt, Session};
 use crate::settings::{Settings, Standing};
 use crate::setup::SetupError;
@@ -43,12 +44,9 @@ pub(crate) struct Turn<'a> {
     pub(crate) history: History,
     /// The model that answers, if the session's own can't be had.
     pub(crate) fallback: Option<Fallback>,
-    usage: Usage,
-    /// What its last step cost.
-    last_cost: Option<u64>,
+    pub(crate) usage: Usage,
+    pub(crate) spending: Spending,
     pub(crate) repeats: Repeats,
-    /// The user knows that the budget can't be kept.
-    told_no_price: bool,
     /// The row of its prompt.
     first_row: u64,
 }
@@ -106,9 +104,8 @@ impl<'a> Turn<'a> {
             history: session.take_history().read_on(&engine.store, &session.id)?,
             fallback: None,
             usage: Usage::default(),
-            last_cost: None,
+            spending: Spending::default(),
             repeats: Repeats::default(),
-            told_no_price: false,
             first_row: 0,
         };
         let (context, told) = if stop.is_none() {
@@ -188,7 +185,7 @@ impl<'a> Turn<'a> {
     fn work(&mut self) -> Result<StopReason, TurnError> {
         let mut empty_replies = 0;
         for step in 1..=self.settings().config.agent.max_steps {
-            if step > 1 && self.would_pass_budget() {
+            if step > 1 && budget::is_spent(self) {
                 return Ok(StopReason::Budget);
             }
             let Answer { mut reply, spoke } = match asking::ask(self) {
@@ -213,7 +210,10 @@ impl<'a> Turn<'a> {
                 return Ok(StopReason::Cancelled);
             }
             if is_stuck {
-                self.tell_stuck();
+                self.warn(
+                    "stopped: the model makes the same call again and again",
+                    "Tell it what to do instead, or choose another model.",
+                );
                 return Ok(StopReason::MaxSteps);
             }
             match finish {
@@ -221,7 +221,10 @@ impl<'a> Turn<'a> {
                 Finish::Refusal | Finish::ContentFilter => return Ok(self.refuse()),
                 Finish::Stop | Finish::ToolCalls if is_empty && empty_replies == 0 => empty_replies += 1,
                 Finish::Stop | Finish::ToolCalls if is_empty => {
-                    self.tell_empty();
+                    self.warn(
+                        "the model gave no answer, twice",
+                        "Ask again in other words, or choose another model.",
+                    );
                     return Ok(StopReason::EndTurn);
                 }
                 Finish::Stop | Finish::ToolCalls if !has_calls => return Ok(StopReason::EndTurn),
@@ -233,9 +236,9 @@ impl<'a> Turn<'a> {
 
     fn finish_step(&mut self, step: u32, reply: Reply) {
         let model = self.provider();
-        let usage = priced(reply.usage, model.model());
+        let usage = budget::priced(reply.usage, model.model());
         self.usage = self.usage.plus(usage);
-        self.last_cost = usage.cost_nano_usd;
+        self.spending.last = usage.cost_nano_usd;
         let context = ContextUse {
             used: tokens(&usage).unwrap_or_else(|| self.history.estimate()),
             window: model.model().context_window,
@@ -252,43 +255,6 @@ impl<'a> Turn<'a> {
         });
     }
 
-    /// Whether another step like the last one would make the turn cost more than it may. The user is told.
-    fn would_pass_budget(&mut self) -> bool {
-        let most = self.settings().config.budget.max_cost_usd;
-        if most == 0.0 {
-            return false;
-        }
-        let (Some(spent), Some(last)) = (self.usage.cost_nano_usd, self.last_cost) else {
-            self.tell_no_price();
-            return false;
-        };
-        let would_pass = dollars(spent + last) > most;
-        if would_pass {
-            self.emit(Event::Notice {
-                severity: Severity::Warning,
-                title: format!("stopped at the budget of ${most} a turn"),
-                detail: Some(format!(
-                    "This turn has cost ${:.4}. Prompt again to go on.",
-                    dollars(spent)
-                )),
-            });
-        }
-        would_pass
-    }
-
-    /// Says once a turn that a budget can't be kept.
-    fn tell_no_price(&mut self) {
-        if std::mem::replace(&mut self.told_no_price, true) {
-            return;
-        }
-        let model = self.provider().model().name.clone();
-        self.emit(Event::Notice {
-            severity: Severity::Warning,
-            title: format!("the budget is not kept: what {model} costs is not known"),
-            detail: Some("Its service does not say; give it a price in [providers.NAME] models.".into()),
-        });
-    }
-
     /// Takes the prompt and what followed out of the model's history; what was said stays on screen.
     fn refuse(&mut self) -> StopReason {
         self.emit(Event::HistoryMoved {
@@ -299,19 +265,12 @@ impl<'a> Turn<'a> {
         StopReason::Refusal
     }
 
-    fn tell_stuck(&mut self) {
+    /// Tells the user of something that is not as it should be, and what to do.
+    fn warn(&mut self, title: &str, detail: &str) {
         self.emit(Event::Notice {
             severity: Severity::Warning,
-            title: "stopped: the model makes the same call again and again".into(),
-            detail: Some("Tell it what to do instead, or choose another model.".into()),
-        });
-    }
-
-    fn tell_empty(&mut self) {
-        self.emit(Event::Notice {
-            severity: Severity::Warning,
-            title: "the model gave no answer, twice".into(),
-            detail: Some("Ask again in other words, or choose another model.".into()),
+            title: title.into(),
+            detail: Some(detail.into()),
         });
     }
 
@@ -436,20 +395,6 @@ fn unseen<'a>(settings: &Settings, mut content: impl Iterator<Item = &'a Content
         title: format!("{} doesn't see pictures", model.name),
         detail: Some("It was told that there is one. Choose a model that sees, or put it in words.".into()),
     })
-}
-
-/// With what it cost, if the service did not say and the user did.
-fn priced(usage: Usage, model: &ModelInfo) -> Usage {
-    let cost = || model.price.and_then(|price| price.of(&usage));
-    Usage {
-        cost_nano_usd: usage.cost_nano_usd.or_else(cost),
-        ..usage
-    }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "an amount for people")]
-fn dollars(nano: u64) -> f64 {
-    nano as f64 / 1e9
 }
 
 /// What the service said of the context's size, if it said anything.
