@@ -22,6 +22,7 @@ mod layout;
 mod mask;
 mod models;
 mod names;
+mod native;
 mod pictures;
 mod remote;
 mod responses;

@@ -5,6 +5,8 @@ use agent_core::provider::{Native, Origin};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::native::{opened, sealed};
+
 /// The thoughts of a reply, in their order.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Kept {
@@ -27,10 +29,7 @@ pub(super) struct KeptThought {
 impl Kept {
     /// What was kept of a reply, if it came from here.
     pub(super) fn of(native: Option<&Native>, origin: &Origin) -> Self {
-        native
-            .filter(|native| native.origin == *origin)
-            .and_then(|native| serde_json::from_str(&native.item).ok())
-            .unwrap_or_default()
+        opened(native, origin)
     }
 
     /// Keeps a thought, if the service would take it back: one that was cut has no signature, and is refused.
@@ -49,11 +48,7 @@ impl Kept {
         if self.thoughts.is_empty() {
             return None;
         }
-        let item = serde_json::to_string(&self).expect("maps with text keys are JSON");
-        Some(Native {
-            origin: origin.clone(),
-            item,
-        })
+        Some(sealed(&self, origin))
     }
 }
 

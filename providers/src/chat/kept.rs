@@ -7,6 +7,8 @@ use agent_core::provider::{Native, Origin};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::native::{opened, sealed};
+
 use super::chunk::Piece;
 
 /// Fields of an assistant's message and of its calls, beside those that every service has.
@@ -23,10 +25,7 @@ pub(crate) struct Kept {
 impl Kept {
     /// What was kept of a reply, if it came from here.
     pub(crate) fn of(native: Option<&Native>, origin: &Origin) -> Self {
-        native
-            .filter(|native| native.origin == *origin)
-            .and_then(|native| serde_json::from_str(&native.item).ok())
-            .unwrap_or_default()
+        opened(native, origin)
     }
 
     /// The opaque form; none if there is nothing to keep.
@@ -34,11 +33,7 @@ impl Kept {
         if self == Self::default() {
             return None;
         }
-        let item = serde_json::to_string(&self).expect("maps with text keys are JSON");
-        Some(Native {
-            origin: origin.clone(),
-            item,
-        })
+        Some(sealed(&self, origin))
     }
 
     /// Adds what a piece of a reply has to keep.

@@ -4,6 +4,8 @@
 use agent_core::provider::{Native, Origin};
 use serde::{Deserialize, Serialize};
 
+use crate::native::{opened, sealed};
+
 /// The parts of a reply in their order.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -36,11 +38,7 @@ pub(super) enum Entry {
 impl Kept {
     /// What was kept of a reply, if it came from here.
     pub(super) fn of(native: Option<&Native>, origin: &Origin) -> Vec<Entry> {
-        native
-            .filter(|native| native.origin == *origin)
-            .and_then(|native| serde_json::from_str::<Self>(&native.item).ok())
-            .map(|kept| kept.0)
-            .unwrap_or_default()
+        opened::<Self>(native, origin).0
     }
 
     /// The opaque form; none if neither a signature nor an id is to be kept.
@@ -53,10 +51,7 @@ impl Kept {
         if !self.0.iter().any(matters) {
             return None;
         }
-        Some(Native {
-            origin: origin.clone(),
-            item: serde_json::to_string(&self).expect("lists of texts and numbers are JSON"),
-        })
+        Some(sealed(&self, origin))
     }
 
     /// Adds a thought, if it is signed.

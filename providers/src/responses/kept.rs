@@ -5,6 +5,8 @@ use agent_core::provider::{Native, Origin};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use crate::native::{opened, sealed};
+
 /// The items of a reply in their order.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -30,11 +32,7 @@ pub(super) enum Entry {
 impl Kept {
     /// What was kept of a reply, if it came from here.
     pub(super) fn of(native: Option<&Native>, origin: &Origin) -> Vec<Entry> {
-        native
-            .filter(|native| native.origin == *origin)
-            .and_then(|native| serde_json::from_str::<Self>(&native.item).ok())
-            .map(|kept| kept.0)
-            .unwrap_or_default()
+        opened::<Self>(native, origin).0
     }
 
     /// The opaque form; none if neither reasoning nor a phase is to be kept.
@@ -47,10 +45,7 @@ impl Kept {
         if !self.0.iter().any(matters) {
             return None;
         }
-        Some(Native {
-            origin: origin.clone(),
-            item: serde_json::to_string(&self).expect("lists of texts, numbers and JSON are JSON"),
-        })
+        Some(sealed(&self, origin))
     }
 
     /// Adds the next item.
