@@ -15,6 +15,7 @@ use agent_core::runtime::{Runtime, SetOption};
 use agent_core::script::{Script, ScriptReply, ScriptStep};
 use agent_core::store::Store;
 use serde_json::json;
+use talaria_tests::heard::Heard;
 use talaria_tests::stage::Stage;
 
 fn says(text: &str) -> ScriptReply {
@@ -142,8 +143,14 @@ fn allow_always_for_edits_holds_for_the_session() {
 
 #[test]
 fn cancel_while_waiting_for_the_model_ends_the_turn() {
-    let mut stage = Stage::new(vec![ScriptReply::new([ScriptStep::WaitCancel]), says("next")]);
-    let lines = stage.turn("go", cancelling(|event| matches!(event, Event::UserMessage { .. })));
+    let model = Heard::new(vec![ScriptReply::new([ScriptStep::WaitCancel]), says("next")]);
+    let mut stage = Stage::with(model.clone(), Config::default(), Store::memory());
+    let turn = stage.prompt("go");
+    model.wait_requests(1);
+    stage.runtime.cancel(&stage.session);
+    let lines = stage.until(nothing, |envelope| {
+        envelope.turn == Some(turn) && envelope.event.ends_turn()
+    });
     check(&lines, "user: go\ntitle: go\nturn: Cancelled");
     let lines = stage.turn("again", nothing);
     assert!(lines.ends_with("turn: EndTurn\n"), "{lines}");
@@ -225,13 +232,15 @@ fn cancel_while_idle_does_nothing_to_the_next_prompt() {
 
 #[test]
 fn queued_prompts_run_in_order_and_a_cancel_ends_those_queued_by_then() {
-    let mut stage = Stage::new(vec![ScriptReply::new([ScriptStep::WaitCancel]), says("third")]);
+    let model = Heard::new(vec![ScriptReply::new([ScriptStep::WaitCancel]), says("third")]);
+    let mut stage = Stage::with(model.clone(), Config::default(), Store::memory());
     stage.prompt("one");
     stage.prompt("two");
     let lines = stage.until(nothing, |envelope| {
         matches!(envelope.event, Event::SessionChanged { .. })
     });
     check(&lines, "user: one\ntitle: one");
+    model.wait_requests(1);
     stage.runtime.cancel(&stage.session);
     let third = stage.prompt("three");
     let lines = stage.until(nothing, |envelope| {

@@ -3,54 +3,22 @@
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-use std::ops::ControlFlow;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use agent_core::approval::Mode;
-use agent_core::cancel::Cancel;
 use agent_core::config::Config;
 use agent_core::event::{ErrorClass, Event, Failure};
 use agent_core::id::{SessionId, TurnId};
-use agent_core::provider::{Delta, Finish, ModelInfo, Provider, ProviderError, Reply, Request};
+use agent_core::provider::Finish;
 use agent_core::runtime::{Runtime, SetOption};
 use agent_core::script::{Script, ScriptReply, ScriptStep};
 use agent_core::store::Store;
 use serde_json::json;
 use talaria_tests::client::{Home, run};
+use talaria_tests::heard::Heard;
 use talaria_tests::stage::{Stage, local};
 use talaria_tests::start::wait_until;
-
-/// A scripted model that remembers what it was asked.
-struct Heard {
-    script: Script,
-    requests: Mutex<Vec<String>>,
-}
-
-impl Heard {
-    fn new(replies: Vec<ScriptReply>) -> Arc<Self> {
-        Arc::new(Self {
-            script: Script::from_replies(replies),
-            requests: Mutex::default(),
-        })
-    }
-}
-
-impl Provider for Heard {
-    fn model(&self) -> &ModelInfo {
-        self.script.model()
-    }
-
-    fn complete(
-        &self,
-        request: &Request<'_>,
-        cancel: &Cancel,
-        sink: &mut dyn FnMut(Delta) -> ControlFlow<()>,
-    ) -> Result<Reply, ProviderError> {
-        self.requests.lock().unwrap().push(format!("{:#?}", request.messages));
-        self.script.complete(request, cancel, sink)
-    }
-}
 
 fn says(text: &str) -> ScriptReply {
     ScriptReply::new([ScriptStep::text(text)])
@@ -124,7 +92,7 @@ fn what_a_session_keeps_of_its_history_is_what_is_stored() {
         stage = stage.restart_with(stored.clone());
         stage.replay();
     }
-    let (kept, stored) = (kept.requests.lock().unwrap(), stored.requests.lock().unwrap());
+    let (kept, stored) = (kept.requests(), stored.requests());
     assert_eq!(kept.len(), 12);
     for (kept, stored) in kept.iter().zip(stored.iter()) {
         assert_eq!(kept, stored);
@@ -141,7 +109,7 @@ fn a_cancelled_turn_is_in_what_a_session_keeps() {
     let mut stage = Stage::stored_with(heard.clone());
     stage.turn("one", cancelling);
     stage.turn("two", nothing);
-    let last = heard.requests.lock().unwrap().last().cloned().unwrap();
+    let last = heard.requests().last().cloned().unwrap();
     assert!(
         last.contains("I begin") && last.contains("[The user cancelled this turn.]"),
         "{last}"
