@@ -106,9 +106,9 @@ pub struct ModelConfig {
     /// Tokens a reply may have.
     #[serde(default)]
     pub max_output: Option<u64>,
-    /// It takes pictures.
+    /// Whether it takes pictures; `None` leaves that to what its service says, or is known for.
     #[serde(default)]
-    pub images: bool,
+    pub images: Option<bool>,
     /// It calls tools.
     #[serde(default = "yes")]
     pub tools: bool,

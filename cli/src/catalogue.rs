@@ -24,6 +24,9 @@ pub(crate) struct Known {
     /// Tokens a reply may have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) max_output: Option<u64>,
+    /// Whether it takes pictures.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) images: Option<bool>,
 }
 
 impl Catalogue {
@@ -57,6 +60,7 @@ pub(crate) fn note(path: &Path, base_url: &str, listed: &[ListedModel]) {
         id: model.id.clone(),
         context_window: model.context_window,
         max_output: model.max_output,
+        images: model.images,
     });
     let mut catalogue = Catalogue::read(path);
     catalogue.0.insert(base_url.to_owned(), models.collect());
@@ -80,6 +84,7 @@ mod tests {
             id: id.to_owned(),
             context_window: Some(9),
             max_output: None,
+            images: None,
         };
         note(&path, "http://a/v1", &[listed("x"), listed("y")]);
         note(&path, "http://b/v1", &[listed("z")]);

@@ -81,7 +81,7 @@ mod tests {
 
     /// The models found where a server gives this answer.
     fn found(reply: Reply) -> Option<Vec<String>> {
-        let mock = Mock::serve(vec![reply]);
+        let mock = Mock::serve(vec![reply]).with_list();
         let servers = find(&[place(mock.base_url())], LONG, &Http::new().handle().unwrap());
         assert_eq!(mock.requests()[0].line, "GET /v1/models");
         servers.into_iter().next().map(|server| server.models)
@@ -131,8 +131,8 @@ mod tests {
     fn those_that_are_silent_or_absent_hold_up_nobody() {
         let list = r#"{"data": [{"id": "m"}]}"#;
         let (silent, speaks) = (
-            Mock::answering(|_| Reply::silence()),
-            Mock::serve(vec![Reply::answer("HTTP/1.1 200 OK", list)]),
+            Mock::answering(|_| Reply::silence()).with_list(),
+            Mock::serve(vec![Reply::answer("HTTP/1.1 200 OK", list)]).with_list(),
         );
         // Nobody listens at a port that was free a moment ago.
         let free = std::net::TcpListener::bind("127.0.0.1:0")

@@ -3,18 +3,20 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::thread;
 
 use agent_core::config::{Config, ModelConfig};
 use agent_core::event::{ErrorClass, Failure};
 use agent_core::provider::{ModelInfo, ModelRef, Origin, Provider, ProviderError};
 use agent_core::setup::{Setup, SetupError};
+use parking_lot::Mutex;
 
 use crate::catalogue::{self, Catalogue};
 use crate::config;
 use crate::credentials::{Credentials, Environment, Key};
 use crate::paths::Paths;
 use crate::service::{self, Backend, KeyRule, Remote, ServiceError};
-use crate::wiring::{self, Http, ListedModel, Service};
+use crate::wiring::{self, Handle, Http, ListedModel, Service};
 
 /// What this user has set up. Holds no key and no open model.
 pub(crate) struct UserSetup {
@@ -22,6 +24,8 @@ pub(crate) struct UserSetup {
     paths: Option<Paths>,
     environment: Environment,
     http: Http,
+    /// The addresses that were asked for their models in the background.
+    asked: Mutex<BTreeSet<String>>,
 }
 
 impl UserSetup {
@@ -31,6 +35,7 @@ impl UserSetup {
             paths,
             environment,
             http: Http::new(),
+            asked: Mutex::default(),
         }
     }
 
@@ -50,6 +55,22 @@ impl UserSetup {
             catalogue::note(&paths.models_file(), &service.base_url, &listed);
         }
         Ok(listed)
+    }
+
+    /// Asks a service for its models in the background, once, so that the next session knows what they hold.
+    fn learn_models(&self, service: &Service, handle: &Handle) {
+        let Some(paths) = &self.paths else { return };
+        if !self.asked.lock().insert(service.base_url.clone()) {
+            return;
+        }
+        let (service, handle, file) = (service.clone(), handle.clone(), paths.models_file());
+        let asking = move || match wiring::list_models(&service, &handle) {
+            Ok(listed) => catalogue::note(&file, &service.base_url, &listed),
+            Err(error) => tracing::info!(service = service.name, %error, "the service's models are not known"),
+        };
+        if let Err(error) = thread::Builder::new().name("models".to_owned()).spawn(asking) {
+            tracing::warn!(%error, "no thread can be started to ask for models");
+        }
     }
 
     /// What services have said of their models.
@@ -124,6 +145,9 @@ impl Setup for UserSetup {
                 let info = info(config, model, &remote, &self.catalogue());
                 let service = self.service(&model.provider, remote)?;
                 let handle = self.http.handle().map_err(SetupError::Config)?;
+                if info.context_window.is_none() {
+                    self.learn_models(&service, &handle);
+                }
                 wiring::remote(service, info, handle).map_err(SetupError::Config)
             }
         }
@@ -207,7 +231,10 @@ pub(crate) fn info(config: &Config, model: &ModelRef, remote: &Remote, catalogue
             .and_then(|said| said.context_window)
             .or_else(|| listed?.context_window),
         max_output: said.and_then(|said| said.max_output).or_else(|| listed?.max_output),
-        images: said.map_or(remote.images, |said| said.images),
+        images: said
+            .and_then(|said| said.images)
+            .or_else(|| listed?.images)
+            .unwrap_or(remote.images),
         tools: said.is_none_or(|said| said.tools),
         price: said.and_then(|said| said.price),
     }

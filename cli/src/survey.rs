@@ -244,7 +244,7 @@ mod tests {
 
     #[test]
     fn a_server_that_nobody_configured_is_shown_and_one_of_the_configuration_not_twice() {
-        let mock = Mock::answering(|_| Reply::answer("HTTP/1.1 200 OK", r#"{"data": [{"id": "m"}]}"#));
+        let mock = Mock::answering(|_| Reply::answer("HTTP/1.1 200 OK", r#"{"data": [{"id": "m"}]}"#)).with_list();
         let setup = UserSetup::new(None, Environment::of(&[]));
         let places = [Place {
             name: "llamacpp",
@@ -271,7 +271,8 @@ mod tests {
         let mock = Mock::answering(|asked| match asked.header("authorization") {
             Some("Bearer k") => Reply::answer("HTTP/1.1 404 Not Found", "no such page"),
             _ => Reply::answer("HTTP/1.1 401 Unauthorized", "who are you?"),
-        });
+        })
+        .with_list();
         let check = |variables: &'static [(&'static str, &'static str)], expect: Result<&str, &str>| {
             let setup = UserSetup::new(None, Environment::of(variables));
             let text = format!(

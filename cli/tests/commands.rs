@@ -460,7 +460,8 @@ fn setup_offers_first_what_has_a_key_and_finds_a_model_by_a_part_of_its_name() {
     let mock = Mock::answering(move |asked: &Asked| match asked.line.as_str() {
         "GET /v1/models" => Reply::answer("HTTP/1.1 200 OK", list.clone()),
         _ => Reply::text("ok"),
-    });
+    })
+    .with_list();
     let mut terminal = Terminal::new();
     let url = mock.base_url();
     let mut child = terminal.start(&home, &["setup", "--provider", "mine", "--base-url", &url]);

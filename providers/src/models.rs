@@ -6,6 +6,7 @@ use agent_core::cancel::Cancel;
 use agent_core::event::{ErrorClass, Failure};
 use agent_core::provider::ProviderError;
 use serde::Deserialize;
+use serde_json::Value;
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 
@@ -27,6 +28,8 @@ pub struct ListedModel {
     pub context_window: Option<u64>,
     /// Tokens a reply may have, where the service says.
     pub max_output: Option<u64>,
+    /// Whether it takes pictures, where the service says.
+    pub images: Option<bool>,
 }
 
 /// Asks a service for its models, in its order; blocks at most 10 s.
@@ -81,11 +84,23 @@ pub(crate) fn data_list(body: &str) -> Result<Vec<ListedModel>, Trouble> {
             .or(model.context_window)
             .or(model.max_model_len)
             .or(model.max_context_length)
-            .or(model.max_input_tokens),
+            .or(model.max_input_tokens)
+            .or(model.meta.pointer("/n_ctx").and_then(Value::as_u64)),
         max_output: model.max_completion_tokens.or(model.max_tokens),
+        images: takes_images(&model),
         id: model.id,
     };
     Ok(list.data.into_iter().flatten().map(listed).collect())
+}
+
+fn takes_images(model: &Model) -> Option<bool> {
+    let inputs = model
+        .architecture
+        .pointer("/input_modalities")
+        .and_then(Value::as_array);
+    let is_listed = |inputs: &Vec<Value>| inputs.iter().any(|input| input == "image");
+    let is_said = || model.capabilities.pointer("/vision").and_then(Value::as_bool);
+    inputs.map(is_listed).or_else(is_said)
 }
 
 /// A list that can't be read.
@@ -117,4 +132,13 @@ struct Model {
     max_completion_tokens: Option<u64>,
     /// Of Anthropic.
     max_tokens: Option<u64>,
+    /// Of llama.cpp: `n_ctx` is what the server was started with, while the model may have been trained for more.
+    #[serde(default)]
+    meta: Value,
+    /// Of OpenRouter and llama.cpp.
+    #[serde(default)]
+    architecture: Value,
+    /// Of Mistral. Elsewhere it is a list.
+    #[serde(default)]
+    capabilities: Value,
 }

@@ -128,6 +128,11 @@ impl Asked {
         self.raw.contains("\"You give conversations their titles.\"")
     }
 
+    /// Whether it is for the list of models.
+    fn is_for_list(&self) -> bool {
+        self.line.starts_with("GET ")
+    }
+
     /// A header's value.
     pub fn header(&self, name: &str) -> Option<&str> {
         let header = self.headers.iter().find(|(header, _)| header == name);
@@ -158,6 +163,8 @@ struct State {
     title: Option<Reply>,
     /// How often it was asked for one.
     titles: usize,
+    /// Whether it answers what is asked of its models as it answers all else.
+    keeps_list: bool,
     /// Clients that closed before the server had said all.
     closed: usize,
     /// All connections, so that the end of the server ends them.
@@ -200,6 +207,14 @@ impl Mock {
     #[must_use]
     pub fn with_title(self, reply: Reply) -> Self {
         self.shared.lock().title = Some(reply);
+        self
+    }
+
+    /// The same with a list of models among what it answers. Without this it keeps none, and what is asked of it, which
+    /// may be in the background, is none of the [`requests`](Self::requests).
+    #[must_use]
+    pub fn with_list(self) -> Self {
+        self.shared.lock().keeps_list = true;
         self
     }
 
@@ -270,6 +285,8 @@ impl Shared {
             let reply = if asked.is_for_title() {
                 state.titles += 1;
                 Some(state.title.clone().unwrap_or_else(|| Reply::text("")))
+            } else if asked.is_for_list() && !state.keeps_list {
+                Some(Reply::answer("HTTP/1.1 404 Not Found", "there is no list here"))
             } else {
                 let reply = state.answerer.as_mut().and_then(|answer| answer(&asked));
                 state.asked.push(asked);

@@ -3,10 +3,12 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::os::unix::fs::PermissionsExt;
+use std::sync::mpsc;
 
 use serde_json::{Value, json};
 use talaria_tests::client::{Client, Home, run};
 use talaria_tests::mock::{Asked, Mock, Reply};
+use talaria_tests::start::wait_until;
 
 /// A service that serves one model, and nothing but its completions.
 fn service() -> Mock {
@@ -18,6 +20,7 @@ fn service() -> Mock {
             _ => Reply::answer("HTTP/1.1 401 Unauthorized", "no entry"),
         }
     })
+    .with_list()
 }
 
 #[test]
@@ -152,7 +155,8 @@ fn every_provider_is_told_with_its_key_and_whether_it_answers() {
     let mock = Mock::answering(|asked: &Asked| match asked.header("authorization") {
         Some("Bearer right") => Reply::answer("HTTP/1.1 200 OK", r#"{"data": [{"id": "m"}, {"id": "n"}]}"#),
         _ => Reply::answer("HTTP/1.1 401 Unauthorized", "no entry"),
-    });
+    })
+    .with_list();
     let entry = format!(
         "model = \"mock/m\"\n[providers.mock]\napi = \"openai-chat\"\nbase_url = \"{}\"\n\
          api_key_env = \"MOCK_API_KEY\"\n",
@@ -345,29 +349,68 @@ fn what_a_service_says_of_its_models_is_known_from_then_on() {
             Reply::answer("HTTP/1.1 200 OK\ncontent-type: application/json", list.to_string())
         }
         _ => Reply::text("ok"),
-    });
+    })
+    .with_list();
     let home = Home::new();
     let url = mock.base_url();
     let arguments = ["setup", "--provider", "mine", "--base-url", &url, "--model", "m"];
     let (status, _, stderr) = run(home.command(&arguments), "");
     assert!(status.success(), "{stderr}");
     let mut client = Client::initialized(&home, json!({}));
+    let (session, models) = new_session(&mut client, &home);
+    assert_eq!(models, ["mine/m", "mine/n", "offline/offline"]);
+    assert_eq!(gauge(&mut client, &session)["size"], 4000);
+}
+
+#[test]
+fn what_a_service_holds_is_asked_in_the_background_where_nobody_has_asked_it() {
+    let (said, hears) = mpsc::channel::<()>();
+    let mock = Mock::answering(move |asked: &Asked| match asked.line.as_str() {
+        "GET /v1/models" => {
+            // The first session is there before the service has said anything.
+            hears.recv().unwrap();
+            let list = json!({"data": [{"id": "m", "context_length": 4000}, {"id": "n"}]});
+            Reply::answer("HTTP/1.1 200 OK\ncontent-type: application/json", list.to_string())
+        }
+        _ => Reply::text("ok"),
+    })
+    .with_list();
+    let home = Home::with_config(&format!(
+        "model = \"mine/m\"\n[providers.mine]\napi = \"openai-chat\"\nbase_url = \"{}\"\n",
+        mock.base_url()
+    ));
+    let mut client = Client::initialized(&home, json!({}));
+    let (_, models) = new_session(&mut client, &home);
+    assert_eq!(models, ["mine/m", "offline/offline"]);
+    said.send(()).unwrap();
+    wait_until("the list", || home.state().join("models.json").exists());
+    let (session, models) = new_session(&mut client, &home);
+    assert_eq!(models, ["mine/m", "mine/n", "offline/offline"]);
+    assert_eq!(gauge(&mut client, &session)["size"], 4000);
+    let lists = mock
+        .requests()
+        .into_iter()
+        .filter(|asked| asked.line.starts_with("GET"));
+    assert_eq!(lists.count(), 1);
+}
+
+/// A new session, and the models that can be chosen in it.
+fn new_session(client: &mut Client, home: &Home) -> (String, Vec<String>) {
     let params = json!({"cwd": home.workspace(), "mcpServers": []});
     let answer = client.request("session/new", params).unwrap();
     let options = answer["configOptions"].as_array().unwrap();
     let models = options.iter().find(|option| option["id"] == "model").unwrap();
-    let values: Vec<&Value> = models["options"]
-        .as_array()
+    let values = models["options"].as_array().unwrap().iter();
+    let values = values.map(|option| option["value"].as_str().unwrap().to_owned());
+    (answer["sessionId"].as_str().unwrap().to_owned(), values.collect())
+}
+
+/// What the gauge shows after a prompt.
+fn gauge(client: &mut Client, session: &str) -> Value {
+    assert_eq!(client.prompt(session, "hi"), "end_turn");
+    let mut updates = client.updates(0).into_iter();
+    updates
+        .rfind(|update| update["sessionUpdate"] == "usage_update")
         .unwrap()
-        .iter()
-        .map(|option| &option["value"])
-        .collect();
-    assert_eq!(values, ["mine/m", "mine/n", "offline/offline"]);
-    let session = answer["sessionId"].as_str().unwrap().to_owned();
-    assert_eq!(client.prompt(&session, "hi"), "end_turn");
-    let gauge = client
-        .updates(0)
-        .into_iter()
-        .rfind(|update| update["sessionUpdate"] == "usage_update");
-    assert_eq!(gauge.unwrap()["size"], 4000);
+        .clone()
 }

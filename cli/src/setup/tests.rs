@@ -186,6 +186,7 @@ fn service() -> Mock {
             _ => Reply::answer("HTTP/1.1 404 Not Found", "model not found"),
         }
     })
+    .with_list()
 }
 
 /// The answers of somebody who types these lines; the model was given by a flag.

@@ -31,6 +31,7 @@ pub(super) fn listed(body: &str) -> Result<Vec<ListedModel>, Trouble> {
         id: bare(&model.name).to_owned(),
         context_window: model.input_token_limit,
         max_output: model.output_token_limit,
+        images: None,
     };
     Ok(list.models.into_iter().filter(answers).map(listed).collect())
 }

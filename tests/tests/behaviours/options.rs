@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 use talaria_tests::client::{Client, Home, option};
 use talaria_tests::mock::{Mock, Reply};
+use talaria_tests::stage::LIMIT;
 use talaria_tests::start::config_of;
 
 use crate::play::{conversation, home, questions, says, set_mode, set_option, two_providers};
@@ -122,16 +123,13 @@ fn a_set_option_is_answered_with_the_whole_list_and_a_wrong_one_is_refused() {
 
 #[test]
 fn a_session_does_not_wait_for_a_list_of_models() {
-    let mock = Mock::answering(|_| Reply::silence());
+    let mock = Mock::answering(|_| Reply::silence()).with_list();
     let home = Home::with_config(&config_of(&mock, ""));
     let (mut client, session) = Client::with_session(&home);
+    assert!(mock.wait_requests(1, LIMIT), "the list is not asked for");
     client.request("session/list", json!({})).unwrap();
     assert_eq!(set_option(&mut client, &session, "mode", "plan").map(|_| ()), Ok(()));
-    let lists = mock
-        .requests()
-        .into_iter()
-        .filter(|asked| asked.line.contains("models"));
-    assert_eq!(lists.count(), 0);
+    assert_eq!(mock.requests()[0].line, "GET /v1/models");
 }
 
 #[test]

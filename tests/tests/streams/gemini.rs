@@ -263,7 +263,8 @@ fn the_key_goes_out_in_its_header_and_never_in_an_address() {
             words.to_string(),
         ),
         whole(&json!({"models": []})),
-    ]);
+    ])
+    .with_list();
     let service = Service {
         dialect: DIALECT,
         ..service(&mock)
@@ -291,12 +292,13 @@ fn the_list_has_the_models_that_answer() {
         {"name": "models/embedding-001", "supportedGenerationMethods": ["embedContent"]},
         {"name": "gemma", "supportedGenerationMethods": ["generateContent"]},
     ]});
-    let mock = Mock::serve(vec![whole(&list), whole(&json!({"data": []}))]);
+    let mock = Mock::serve(vec![whole(&list), whole(&json!({"data": []}))]).with_list();
     let service = Service {
         dialect: DIALECT,
         ..service(&mock)
     };
     let listed = |id: &str, context_window, max_output| ListedModel {
+        images: None,
         id: id.into(),
         context_window,
         max_output,

@@ -108,7 +108,8 @@ fn a_key_that_stands_among_the_models_is_masked() {
     let mock = Mock::serve(vec![Answer::answer(
         "HTTP/1.1 200 OK\ncontent-type: application/json",
         list,
-    )]);
+    )])
+    .with_list();
     let listed = list_models(&service(&mock), &handle()).unwrap();
     let ids: Vec<&str> = listed.iter().map(|model| model.id.as_str()).collect();
     assert_eq!(ids, ["m-***", "m"]);
@@ -192,6 +193,46 @@ fn a_key_leaves_this_machine_encrypted_or_not_at_all() {
 }
 
 #[test]
+fn what_services_say_of_their_models_is_read_in_their_words() {
+    let windows = [
+        json!({"context_length": 9}),
+        json!({"context_window": 9}),
+        json!({"max_model_len": 9}),
+        json!({"max_context_length": 9}),
+        json!({"max_input_tokens": 9}),
+        json!({"meta": {"n_ctx": 9, "n_ctx_train": 99}}),
+    ];
+    let pictures = [
+        (
+            json!({"architecture": {"input_modalities": ["text", "image"]}}),
+            Some(true),
+        ),
+        (json!({"architecture": {"input_modalities": ["text"]}}), Some(false)),
+        (json!({"capabilities": {"vision": true}}), Some(true)),
+        (
+            json!({"capabilities": ["completion"], "architecture": null, "meta": null}),
+            None,
+        ),
+    ];
+    let said = windows.iter().chain(pictures.iter().map(|(said, _)| said));
+    let data: Vec<_> = said
+        .map(|said| {
+            let mut model = said.clone();
+            model["id"] = json!("m");
+            model
+        })
+        .collect();
+    let list = json!({ "data": data }).to_string();
+    let mock = Mock::serve(vec![Answer::answer("HTTP/1.1 200 OK", list)]).with_list();
+    let listed = list_models(&service(&mock), &handle()).unwrap();
+    let (sized, seeing) = listed.split_at(windows.len());
+    assert!(sized.iter().all(|model| model.context_window == Some(9)), "{sized:?}");
+    for (model, (said, images)) in seeing.iter().zip(pictures) {
+        assert_eq!(model.images, images, "{said}");
+    }
+}
+
+#[test]
 fn the_list_of_models_is_the_services_own() {
     let json = "HTTP/1.1 200 OK\ncontent-type: application/json";
     let list =
@@ -201,9 +242,11 @@ fn the_list_of_models_is_the_services_own() {
         Answer::answer(json, list),
         Answer::answer(json, "[]"),
         Answer::answer("HTTP/1.1 401 Unauthorized", ""),
-    ]);
+    ])
+    .with_list();
     let list = || list_models(&service(&mock), &handle());
     let listed = |id: &str, context_window| ListedModel {
+        images: None,
         id: id.to_owned(),
         context_window,
         max_output: None,

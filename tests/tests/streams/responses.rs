@@ -347,7 +347,8 @@ fn the_key_goes_out_in_its_header_and_the_models_are_listed() {
             "HTTP/1.1 200 OK\ncontent-type: application/json",
             json!({"object": "list", "data": [{"id": "m"}]}).to_string(),
         ),
-    ]);
+    ])
+    .with_list();
     let service = Service {
         dialect: DIALECT,
         ..service(&mock)
@@ -357,6 +358,7 @@ fn the_key_goes_out_in_its_header_and_the_models_are_listed() {
     assert!(failure.message.contains("provided: ***;"), "{}", failure.message);
     let models = list_models(&service, &handle());
     let listed = ListedModel {
+        images: None,
         id: "m".into(),
         context_window: None,
         max_output: None,

@@ -178,8 +178,9 @@ fn the_list_of_models_is_asked_for_as_a_whole() {
         ],
         "has_more": false,
     });
-    let mock = Mock::serve(vec![Answer::answer(JSON, list.to_string())]);
+    let mock = Mock::serve(vec![Answer::answer(JSON, list.to_string())]).with_list();
     let listed = |id: &str, context_window, max_output| ListedModel {
+        images: None,
         id: id.to_owned(),
         context_window,
         max_output,
