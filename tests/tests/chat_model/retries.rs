@@ -118,6 +118,26 @@ fn what_the_user_must_mend_is_not_asked_again() {
     }
 }
 
+#[test]
+fn a_service_that_stalls_is_asked_again_unless_it_has_said_something() {
+    let half = json!({"choices": [{"delta": {"content": "half"}}]});
+    let half = Reply::sse(format!("data: {half}\n\n")).stalling();
+    let replies = vec![Reply::silence(), Reply::text("here"), half, Reply::text("fine")];
+    let mut stage = Stage::with_config(replies, "stall_s = 1");
+    assert_eq!(stage.prompt("go"), "end_turn");
+    assert_eq!(times_told(&stage.client, 0, "sent nothing for 1 s"), 1);
+    let from = stage.client.log.len();
+    let error = error_of(&mut stage, "again");
+    assert_eq!(error["data"]["class"], "timeout", "{error}");
+    assert!(
+        error["message"].as_str().unwrap().contains("sent nothing for 1 s"),
+        "{error}"
+    );
+    assert_eq!(stage.client.said(from), "half");
+    assert_eq!(stage.prompt("next"), "end_turn");
+    assert_eq!(stage.mock.requests().len(), 4);
+}
+
 /// Two services; the second one answers where the first can't, after one that nobody knows.
 fn two(first: &Mock, second: &Mock) -> String {
     let second = format!(

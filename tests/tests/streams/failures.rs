@@ -7,6 +7,7 @@ use std::{fs, thread};
 
 use agent_core::event::ErrorClass;
 use providers::{Dialect, RemoteModel, Service};
+use serde_json::json;
 use talaria_tests::mock::{Mock, Reply as Answer};
 use talaria_tests::spoken::DIALECTS;
 
@@ -108,8 +109,10 @@ fn a_service_that_stalls_is_given_up() {
         (Dialect::Anthropic, "anthropic-05-cut-in-args.sse"),
     ];
     let begun = begun.map(|(dialect, name)| (dialect, Answer::sse(file(name)).stalling()));
+    let piece = json!({"candidates": [{"content": {"parts": [{"text": "half"}]}}]});
+    let gemini = (Dialect::Gemini, Answer::sse(format!("data: {piece}\n\n")).stalling());
     let silent = DIALECTS.map(|dialect| (dialect, Answer::silence()));
-    for (dialect, answer) in begun.into_iter().chain(silent) {
+    for (dialect, answer) in begun.into_iter().chain([gemini]).chain(silent) {
         let mock = Mock::serve(vec![answer]);
         let mut service = service(&mock);
         service.dialect = dialect;
