@@ -1,10 +1,12 @@
 //! How a turn has ended, from when it has run until everybody knows.
 
+use std::sync::Arc;
+
 use crate::event::{ErrorClass, Event, Failure, StopReason};
 use crate::history::History;
 use crate::id::TurnId;
 use crate::opening;
-use crate::provider::{ProviderError, Usage};
+use crate::provider::{Provider, ProviderError, Usage};
 use crate::session::Session;
 use crate::turn::TurnError;
 
@@ -13,6 +15,8 @@ pub(crate) struct End {
     event: Event,
     /// The history up to here; none where the turn did not come to have it.
     history: Option<History>,
+    /// The model that answered last; none where the turn did not come to a good end.
+    answered_by: Option<Arc<dyn Provider>>,
 }
 
 impl End {
@@ -30,7 +34,26 @@ impl End {
                 Event::TurnFailed { failure }
             }
         };
-        Self { event, history }
+        Self {
+            event,
+            history,
+            answered_by: None,
+        }
+    }
+
+    /// The same; this model has answered.
+    pub(crate) fn answered_by(self, model: Arc<dyn Provider>) -> Self {
+        let is_good = matches!(
+            self.event,
+            Event::TurnFinished {
+                stop: StopReason::EndTurn,
+                ..
+            }
+        );
+        Self {
+            answered_by: is_good.then_some(model),
+            ..self
+        }
     }
 
     /// The end by a fault of the agent.
@@ -42,16 +65,18 @@ impl End {
         Self {
             event: Event::TurnFailed { failure },
             history: None,
+            answered_by: None,
         }
     }
 
-    /// Emits it, and leaves the history to the session's next turn.
-    pub(crate) fn emit(self, session: &Session, turn: TurnId) {
+    /// Emits it, and leaves the history to the session's next turn. The model comes back that has answered it well.
+    pub(crate) fn emit(self, session: &Session, turn: TurnId) -> Option<Arc<dyn Provider>> {
         let end = session.line.emit(Some(turn), self.event);
         if let Some(mut history) = self.history {
             history.follow(&end);
             session.keep_history(history);
         }
+        self.answered_by
     }
 }
 

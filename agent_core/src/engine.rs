@@ -16,6 +16,7 @@ use crate::id::SessionId;
 use crate::naming;
 use crate::outward::{Answer, CallError, CallId, Outlet, Outward};
 use crate::pool::{Pool, Start};
+use crate::provider::Provider;
 use crate::resting::Resting;
 use crate::runtime::Preferences;
 use crate::session::{AfterGone, Prompt, Session};
@@ -282,25 +283,29 @@ impl Engine {
     fn work_off(self: &Arc<Self>, session: &Arc<Session>, prompt: Prompt) {
         session.end_naming();
         let mut next = Some(prompt);
+        let mut answered_by = None;
         while let Some(prompt) = next {
-            self.run_one(session, prompt);
+            answered_by = self.run_one(session, prompt);
             next = session.next();
         }
-        if !self.is_ending() {
-            naming::begin(self, session);
+        if let Some(model) = answered_by.filter(|_| !self.is_ending()) {
+            naming::begin(self, session, model);
         }
         self.let_go(session);
     }
 
-    /// Runs a prompt. A panic in it ends its turn and nothing else; one behind its end, nothing at all.
-    fn run_one(&self, session: &Session, mut prompt: Prompt) {
+    /// Runs a prompt; the model comes back that has answered it well. A panic in it ends its turn and nothing else; one
+    /// behind its end, nothing at all.
+    fn run_one(&self, session: &Session, mut prompt: Prompt) -> Option<Arc<dyn Provider>> {
         let turn = prompt.turn;
         prompt.share = None;
         let run = catch_unwind(AssertUnwindSafe(|| turn::run(self, session, prompt)));
         let end = run.unwrap_or_else(|_| End::by_fault());
-        if catch_unwind(AssertUnwindSafe(|| end.emit(session, turn))).is_err() {
+        let emitted = catch_unwind(AssertUnwindSafe(|| end.emit(session, turn)));
+        emitted.unwrap_or_else(|_| {
             tracing::error!(session = %session.id, turn = turn.0, "a fault behind the end of a turn");
-        }
+            None
+        })
     }
 
     /// Lets no further prompt begin.

@@ -285,6 +285,8 @@ pub enum SessionChange {
     Cwd(#[serde(with = "json_path")] PathBuf),
     /// What its model has been told of it.
     Told(Facts),
+    /// Tokens were used for it beside its turns: its title was asked for.
+    Spent(Usage),
 }
 
 /// Why a turn ended.

@@ -121,13 +121,17 @@ impl History {
         new.map(size).sum::<usize>() as u64 / 4
     }
 
-    /// The first prompt and the first answer in words.
+    /// The last prompt and its answer in words.
     pub(crate) fn exchange(&self) -> Option<Exchange> {
-        let asked = self.messages.iter().find_map(|message| match message {
-            Message::User(content) => Some(plain_text(content)),
-            Message::Assistant { .. } | Message::ToolResult { .. } => None,
-        })?;
-        let answered = self.messages.iter().find_map(|message| match message {
+        let at = self
+            .messages
+            .iter()
+            .rposition(|message| matches!(message, Message::User(_)))?;
+        let Message::User(asked) = &self.messages[at] else {
+            return None;
+        };
+        let asked = plain_text(asked);
+        let answered = self.messages[at..].iter().rev().find_map(|message| match message {
             Message::Assistant { text, .. } if !text.is_empty() => Some(text.clone()),
             Message::User(_) | Message::Assistant { .. } | Message::ToolResult { .. } => None,
         })?;

@@ -6,12 +6,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread;
 
+use crate::budget;
 use crate::cancel::Cancel;
 use crate::content::Content;
 use crate::engine::Engine;
 use crate::event::{Event, SessionChange};
 use crate::history::Exchange;
-use crate::provider::{Delta, Message, Provider, Request};
+use crate::provider::{Delta, Message, Provider, Request, Usage};
 use crate::session::Session;
 use crate::title;
 
@@ -21,9 +22,9 @@ marks and without a full stop. Answer with the title alone.";
 /// How much of each side of the exchange is shown, in characters.
 const SHOWN: usize = 1500;
 
-/// Names a session in the background if it still bears the first line of its prompt.
-pub(crate) fn begin(engine: &Arc<Engine>, session: &Arc<Session>) {
-    let provider = session.settings().provider;
+/// Names a session in the background if it still bears the first line of its prompt. The model that has just answered
+/// is asked, about what it has just answered.
+pub(crate) fn begin(engine: &Arc<Engine>, session: &Arc<Session>, provider: Arc<dyn Provider>) {
     // The built-in ones answer instructions, and know nothing of titles.
     if !engine.preferences.names_sessions || provider.model().origin.base_url.is_empty() {
         return;
@@ -38,8 +39,11 @@ pub(crate) fn begin(engine: &Arc<Engine>, session: &Arc<Session>) {
     let shared = Arc::clone(&engine);
     let name = move || {
         let named = catch_unwind(AssertUnwindSafe(|| ask(provider.as_ref(), &exchange, &cancel)));
-        if let Ok(Some(title)) = named {
-            give(&session, &provisional, title, &cancel);
+        if let Ok(Some(Suggested { title, usage })) = named {
+            spend(&session, usage);
+            if let Some(title) = title {
+                give(&session, &provisional, title, &cancel);
+            }
         }
         engine.end_work();
     };
@@ -49,8 +53,15 @@ pub(crate) fn begin(engine: &Arc<Engine>, session: &Arc<Session>) {
     }
 }
 
-/// The title that the model gives; none if it gives none that can be used.
-fn ask(provider: &dyn Provider, exchange: &Exchange, cancel: &Cancel) -> Option<String> {
+/// What the model says.
+struct Suggested {
+    /// None if it is none that can be used.
+    title: Option<String>,
+    usage: Usage,
+}
+
+/// Asks the model; none where it can't be had.
+fn ask(provider: &dyn Provider, exchange: &Exchange, cancel: &Cancel) -> Option<Suggested> {
     let Exchange { asked, answered } = exchange;
     let (asked, answered) = (start(asked), start(answered));
     let text = format!("<user>\n{asked}\n</user>\n<agent>\n{answered}\n</agent>\n\n{TASK}");
@@ -67,10 +78,20 @@ fn ask(provider: &dyn Provider, exchange: &Exchange, cancel: &Cancel) -> Option<
         }
         ControlFlow::Continue(())
     });
-    if let Err(error) = reply {
-        tracing::info!(%error, "the model gave no title");
-        return None;
+    match reply {
+        Ok(reply) => Some(Suggested {
+            title: in_reply(&said),
+            usage: budget::priced(reply.usage, provider.model()),
+        }),
+        Err(error) => {
+            tracing::info!(%error, "the model gave no title");
+            None
+        }
     }
+}
+
+/// The title in what the model says.
+fn in_reply(said: &str) -> Option<String> {
     let line = said.lines().map(str::trim).find(|line| !line.is_empty())?;
     // Many models put it in quotation marks or make a heading of it all the same.
     let frame = ['#', '*', '`', '"', '“', '”', ' '];
@@ -78,6 +99,16 @@ fn ask(provider: &dyn Provider, exchange: &Exchange, cancel: &Cancel) -> Option<
         .trim_start_matches(frame)
         .trim_end_matches(|letter| letter == '.' || frame.contains(&letter));
     title::from_text(title).ok()
+}
+
+/// Counts what the question has cost among the session's costs.
+fn spend(session: &Session, usage: Usage) {
+    if usage == Usage::default() {
+        return;
+    }
+    session.spent(usage.cost_nano_usd);
+    let change = SessionChange::Spent(usage);
+    session.line.emit(None, Event::SessionChanged { change });
 }
 
 /// Gives the title, unless the user has given one meanwhile or a new turn has begun.

@@ -137,7 +137,8 @@ impl<'a> Turn<'a> {
     /// Works to its end, or ends at once with a stop that is known.
     fn run(mut self, stop: Option<StopReason>) -> End {
         let end = stop.map_or_else(|| self.work(), Ok).map(|stop| (stop, self.usage));
-        End::new(self.session, end, Some(self.history))
+        let model = self.provider();
+        End::new(self.session, end, Some(self.history)).answered_by(model)
     }
 
     /// What the runtime adds to the prompt for the model, and what the model knows of the session by that.

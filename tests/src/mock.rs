@@ -161,8 +161,8 @@ struct State {
     asked: Vec<Asked>,
     /// What it says when it is asked for a session's title; nothing that could be one if it is not told.
     title: Option<Reply>,
-    /// How often it was asked for one.
-    titles: usize,
+    /// What it was asked for them.
+    titles: Vec<Asked>,
     /// Whether it answers what is asked of its models as it answers all else.
     keeps_list: bool,
     /// Clients that closed before the server had said all.
@@ -220,7 +220,12 @@ impl Mock {
 
     /// Waits until a title has been asked for so often; false if it has not within `limit`.
     pub fn wait_titles(&self, count: usize, limit: Duration) -> bool {
-        self.shared.wait(limit, |state| state.titles >= count)
+        self.shared.wait(limit, |state| state.titles.len() >= count)
+    }
+
+    /// All questions for a title so far.
+    pub fn titles(&self) -> Vec<Asked> {
+        self.shared.lock().titles.clone()
     }
 
     /// What a provider's `base_url` is set to.
@@ -283,7 +288,7 @@ impl Shared {
             let mut state = self.lock();
             state.connections.extend(stream.try_clone());
             let reply = if asked.is_for_title() {
-                state.titles += 1;
+                state.titles.push(asked);
                 Some(state.title.clone().unwrap_or_else(|| Reply::text("")))
             } else if asked.is_for_list() && !state.keeps_list {
                 Some(Reply::answer("HTTP/1.1 404 Not Found", "there is no list here"))

@@ -391,6 +391,7 @@ impl Names {
                 SessionChange::Model(model) => format!("model: {model}"),
                 SessionChange::Cwd(_) => "cwd".to_owned(),
                 SessionChange::Told(_) => "told".to_owned(),
+                SessionChange::Spent(_) => "spent".to_owned(),
             },
             Event::TurnFinished { stop, .. } => format!("turn: {stop:?}"),
             Event::TurnFailed { failure } => format!("turn failed: {:?}: {}", failure.class, failure.message),

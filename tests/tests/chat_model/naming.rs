@@ -1,5 +1,7 @@
 //! Titles that the model gives, in the background.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use talaria_tests::client::{Client, Home};
 use talaria_tests::mock::{Mock, Reply};
@@ -82,5 +84,59 @@ fn a_title_of_the_users_stays() {
     assert!(client.close().success());
     let mut client = Client::initialized(&home, json!({}));
     assert_eq!(title_of(&mut client, &session), "Mine");
-    assert!(!mock.wait_titles(1, std::time::Duration::ZERO), "nobody asked");
+    assert!(!mock.wait_titles(1, Duration::ZERO), "nobody asked");
+}
+
+#[test]
+fn only_what_was_answered_well_is_asked_about_and_by_the_model_that_answered() {
+    let half = json!({"choices": [{"delta": {"content": "half"}}]});
+    let half = Reply::sse(format!("data: {half}\n\n")).stalling();
+    let refused = Reply::text_until("I won't", "content_filter");
+    let wrong = Reply::answer("HTTP/1.1 400 Bad Request", "no");
+    let mock = Mock::serve(vec![refused, wrong, half, Reply::text("fine")]).with_title(Reply::text("A title"));
+    let home = Home::with_config(&config_of(&mock, ""));
+    let (mut client, session) = Client::with_session(&home);
+    assert_eq!(client.prompt(&session, "a refused one"), "refusal");
+    let failing = client.begin_prompt(&session, "a failing one");
+    assert!(client.response(failing).is_err());
+    let prompt = client.begin_prompt(&session, "a cancelled one");
+    client.wait_for(|message| message["params"]["update"]["content"]["text"] == "half");
+    client.notify("session/cancel", json!({"sessionId": session}));
+    assert_eq!(client.stop_reason(prompt), "cancelled");
+    assert!(!mock.wait_titles(1, Duration::ZERO), "none of these is worth a title");
+    assert_eq!(client.prompt(&session, "a good one"), "end_turn");
+    wait_for_title(&mut client, "A title");
+    let asked = mock.titles();
+    assert_eq!(asked.len(), 1);
+    assert!(asked[0].raw.contains("a good one"), "{}", asked[0].raw);
+    assert!(!asked[0].raw.contains("refused"), "{}", asked[0].raw);
+}
+
+#[test]
+fn the_fallback_that_answered_gives_the_title_and_what_it_costs_counts() {
+    let dead = Mock::answering(|_| Reply::answer("HTTP/1.1 404 Not Found", "gone"));
+    let second = Mock::answering(|_| Reply::text("fine")).with_title(Reply::text("A title"));
+    let config = format!(
+        "fallback_models = [\"second/n\"]\n{}[providers.second]\napi = \"openai-chat\"\nbase_url = \"{}\"\n\
+         models = [{{ id = \"n\", context_window = 100000, price = {{ input = 1.0, output = 1.0 }} }}]\n",
+        config_of(&dead, ""),
+        second.base_url()
+    );
+    let home = Home::with_config(&config);
+    let (mut client, session) = Client::with_session(&home);
+    assert_eq!(client.prompt(&session, "hello"), "end_turn");
+    wait_for_title(&mut client, "A title");
+    assert!(!dead.wait_titles(1, Duration::ZERO), "the dead one is not asked");
+    // Each reply of the server, titles too, is 10 tokens in and 5 out.
+    let cost = |client: &mut Client| {
+        let update = client.wait_for_update("usage_update");
+        update["cost"]["amount"].as_f64().unwrap()
+    };
+    let prompt = client.begin_prompt(&session, "and on");
+    assert!((cost(&mut client) - 3.0 * 15e-6).abs() < 1e-9);
+    assert_eq!(client.stop_reason(prompt), "end_turn");
+    client.kill();
+    let mut client = Client::initialized(&home, json!({}));
+    talaria_tests::start::load(&mut client, &session, &home.workspace()).unwrap();
+    assert!((cost(&mut client) - 3.0 * 15e-6).abs() < 1e-9);
 }

@@ -120,7 +120,8 @@ impl Connection {
             | SessionChange::Thought(_)
             | SessionChange::Title(_)
             | SessionChange::Cwd(_)
-            | SessionChange::Told(_) => {}
+            | SessionChange::Told(_)
+            | SessionChange::Spent(_) => {}
         }
         self.update(&view.id, view::options_changed(view));
     }

@@ -109,7 +109,8 @@ pub fn replay(envelope: Envelope) -> Vec<Effect> {
                 | SessionChange::Model(_)
                 | SessionChange::Thought(_)
                 | SessionChange::Cwd(_)
-                | SessionChange::Told(_),
+                | SessionChange::Told(_)
+                | SessionChange::Spent(_),
         }
         | Event::ToolProgress { .. }
         | Event::ApprovalRequested { .. }
@@ -227,7 +228,8 @@ fn changed(change: SessionChange) -> Vec<Effect> {
         | SessionChange::Model(_)
         | SessionChange::Thought(_)
         | SessionChange::Cwd(_)
-        | SessionChange::Told(_) => Vec::new(),
+        | SessionChange::Told(_)
+        | SessionChange::Spent(_) => Vec::new(),
     }
 }
 
