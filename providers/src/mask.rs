@@ -16,9 +16,46 @@ const MASK: &str = "***";
 /// voice begins to speak, so that what is shown stays in its order.
 const ACCIDENT: usize = 8;
 
-/// A stream without the key. A piece goes on at once, but for an end that may be the beginning of the key.
-pub(crate) struct Mask<'a> {
-    key: Option<&'a str>,
+/// A stream without any of the secrets.
+pub(crate) struct Masks<'a>(Vec<Mask<'a>>);
+
+impl<'a> Masks<'a> {
+    /// Masks nothing where there are none.
+    pub(crate) fn new(secrets: impl IntoIterator<Item = &'a str>) -> Self {
+        Self(secrets.into_iter().map(Mask::new).collect())
+    }
+
+    /// Passes a piece on.
+    pub(crate) fn push(&mut self, delta: Delta, sink: &mut Sink<'_>) -> ControlFlow<()> {
+        push_through(&mut self.0, delta, sink)
+    }
+
+    /// Passes on what was held back: nothing more will come.
+    pub(crate) fn end(&mut self, sink: &mut Sink<'_>) -> ControlFlow<()> {
+        let mut masks = self.0.as_mut_slice();
+        while let Some((first, rest)) = masks.split_first_mut() {
+            first.end(&mut |delta| push_through(rest, delta, sink))?;
+            masks = rest;
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// The end of a reply without the secrets: calls and what goes back unchanged have come as a whole.
+    pub(crate) fn reply(&self, reply: Reply) -> Reply {
+        self.0.iter().fold(reply, |reply, mask| mask.reply(reply))
+    }
+}
+
+fn push_through(masks: &mut [Mask<'_>], delta: Delta, sink: &mut Sink<'_>) -> ControlFlow<()> {
+    match masks.split_first_mut() {
+        Some((first, rest)) => first.push(delta, &mut |delta| push_through(rest, delta, sink)),
+        None => sink(delta),
+    }
+}
+
+/// A stream without one key. A piece goes on at once, but for an end that may be the beginning of the key.
+struct Mask<'a> {
+    key: &'a str,
     thought: Held,
     text: Held,
     /// Whoever listened has had enough.
@@ -35,8 +72,7 @@ struct Held {
 }
 
 impl<'a> Mask<'a> {
-    /// Masks nothing where there is no key.
-    pub(crate) fn new(key: Option<&'a str>) -> Self {
+    fn new(key: &'a str) -> Self {
         Self {
             key,
             thought: Held::default(),
@@ -46,8 +82,8 @@ impl<'a> Mask<'a> {
     }
 
     /// Passes a piece on.
-    pub(crate) fn push(&mut self, delta: Delta, sink: &mut Sink<'_>) -> ControlFlow<()> {
-        let Some(key) = self.key else { return sink(delta) };
+    fn push(&mut self, delta: Delta, sink: &mut Sink<'_>) -> ControlFlow<()> {
+        let key = self.key;
         match delta {
             Delta::Thought(piece) => {
                 let before = self.text.leave();
@@ -65,15 +101,15 @@ impl<'a> Mask<'a> {
     }
 
     /// Passes on what was held back: nothing more will come.
-    pub(crate) fn end(&mut self, sink: &mut Sink<'_>) -> ControlFlow<()> {
+    fn end(&mut self, sink: &mut Sink<'_>) -> ControlFlow<()> {
         let (thought, text) = (std::mem::take(&mut self.thought), std::mem::take(&mut self.text));
         self.send(Delta::Thought(thought.text), sink)?;
         self.send(Delta::Text(text.text), sink)
     }
 
     /// The end of a reply without the key: calls and what goes back unchanged have come as a whole.
-    pub(crate) fn reply(&self, mut reply: Reply) -> Reply {
-        let Some(key) = self.key else { return reply };
+    fn reply(&self, mut reply: Reply) -> Reply {
+        let key = self.key;
         for call in &mut reply.calls {
             clean(&mut call.id, key);
             clean(&mut call.name, key);
@@ -192,7 +228,7 @@ mod tests {
     }
 
     fn check_with(key: &str, pieces: &[&str], expect: &[&str]) {
-        let mut mask = Mask::new(Some(key));
+        let mut mask = Mask::new(key);
         let mut said = Vec::new();
         let mut sink = |delta| {
             match delta {
@@ -237,6 +273,22 @@ mod tests {
     }
 
     #[test]
+    fn several_secrets_are_masked_also_where_they_touch() {
+        let mut masks = Masks::new(["sk-sk-key", "token-of-the-team"]);
+        let mut said = String::new();
+        let mut sink = |delta| {
+            let (Delta::Text(text) | Delta::Thought(text)) = delta;
+            said.push_str(&text);
+            ControlFlow::Continue(())
+        };
+        for piece in ["a sk-sk-", "keytoken-of", "-the-team b to"] {
+            assert!(masks.push(Delta::Text(piece.into()), &mut sink).is_continue());
+        }
+        assert!(masks.end(&mut sink).is_continue());
+        assert_eq!(said, "a ****** b to");
+    }
+
+    #[test]
     fn a_mask_is_never_taken_for_the_key() {
         let key = "***x";
         check_with(key, &["***x", "x"], &["***", "x"]);
@@ -248,7 +300,7 @@ mod tests {
 
     #[test]
     fn nothing_is_said_to_who_has_had_enough() {
-        let mut mask = Mask::new(Some("sk-sk-key"));
+        let mut mask = Mask::new("sk-sk-key");
         let mut times = 0;
         let mut sink = |_| {
             times += 1;

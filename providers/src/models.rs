@@ -67,11 +67,10 @@ pub fn list_models_within(
         Ok(codec.listed(&body)?)
     };
     let mut listed = wait(handle, &Cancel::new(), asking).map_err(|stop| stop.into_error(service))?;
-    if let Some(key) = service.secret_key() {
-        listed
-            .iter_mut()
-            .for_each(|model| model.id = without(&model.id, &[key]));
-    }
+    let secrets: Vec<&str> = service.secrets().collect();
+    listed
+        .iter_mut()
+        .for_each(|model| model.id = without(&model.id, &secrets));
     Ok(listed)
 }
 

@@ -9,7 +9,7 @@ use tokio::runtime::Handle;
 
 use crate::client::{Body, Connection};
 use crate::dialect::{Codec, Draft, Sink};
-use crate::mask::Mask;
+use crate::mask::Masks;
 use crate::service::{Service, ServiceError};
 use crate::sse::SseReader;
 use crate::trouble::{Stop, Trouble};
@@ -70,7 +70,7 @@ impl Provider for RemoteModel {
     ) -> Result<Reply, ProviderError> {
         let json = self.codec.body(request, &self.model, self.connection.host());
         // A fast stream may never wait, so the switch is looked at with each piece too.
-        let mut mask = Mask::new(self.service.secret_key());
+        let mut mask = Masks::new(self.service.secrets());
         let mut masked = |delta| {
             if cancel.is_set() {
                 ControlFlow::Break(())

@@ -99,11 +99,23 @@ impl Service {
         Some(key).filter(|key| !key.is_empty())
     }
 
-    /// The key, if it is long enough to be a secret and no word such as `not-needed`, as local servers are given: in a
-    /// reply a word must stay. An error has fewer of them, and so less to lose: see [`Self::masked`].
-    pub(crate) fn secret_key(&self) -> Option<&str> {
+    /// The key, and what the headers hold that are named as if it were one; each if it is long enough to be a secret and
+    /// no word such as `not-needed`, as local servers are given: in a reply a word must stay, and the project's address
+    /// too. An error has fewer of them, and so less to lose: see [`Self::masked`].
+    pub(crate) fn secrets(&self) -> impl Iterator<Item = &str> {
         const LEAST: usize = 16;
-        self.bare_key().filter(|key| key.len() >= LEAST)
+        const NAMES: [&str; 6] = ["key", "token", "auth", "secret", "password", "cookie"];
+        let is_secret = |name: &str| {
+            let name = name.to_lowercase();
+            NAMES.iter().any(|part| name.contains(part))
+        };
+        let headers = self.headers.iter().filter(move |(name, _)| is_secret(name));
+        // The word before it, as in `Bearer …`, is none.
+        let headers = headers.filter_map(|(_, value)| value.split_whitespace().next_back());
+        self.bare_key()
+            .into_iter()
+            .chain(headers)
+            .filter(|secret| secret.len() >= LEAST)
     }
 
     fn secret_value(&self, name: &str, value: &str) -> Result<HeaderValue, ServiceError> {
