@@ -176,8 +176,8 @@ pub struct Request<'a> {
     pub thinking: Option<ThoughtLevel>,
 }
 
-/// How much a model should think before it answers. Each dialect has words of its own for it; a service that knows none
-/// is not told.
+/// How much a model should think before it answers. Each dialect has words of its own for it; a model that is known not
+/// to think is not told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ThoughtLevel {

@@ -65,7 +65,7 @@ pub(super) fn body(request: &Request<'_>, model: &ModelInfo, host: &str) -> Stri
         messages: message::outgoing(request, model, host),
         max_tokens: older,
         max_completion_tokens: newer,
-        reasoning_effort: request.thinking.map(|level| effort(level, &model.origin.model)),
+        reasoning_effort: request.thinking.and_then(|level| effort(level, &model.origin.model)),
     };
     serde_json::to_string(&body).expect("texts, numbers and maps with text keys are JSON")
 }

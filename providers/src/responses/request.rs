@@ -9,7 +9,7 @@ use agent_core::provider::{ModelInfo, Request, ToolSpec};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::effort::effort;
+use crate::effort::{effort, thinks};
 use crate::room;
 use item::Outgoing;
 
@@ -56,7 +56,7 @@ pub(super) fn body(request: &Request<'_>, model: &ModelInfo) -> String {
         model: name,
         stream: true,
         store: false,
-        include: if reasons(name) {
+        include: if thinks(name) {
             &["reasoning.encrypted_content"]
         } else {
             &[]
@@ -65,18 +65,15 @@ pub(super) fn body(request: &Request<'_>, model: &ModelInfo) -> String {
         tools: tools.iter().map(tool).collect(),
         input: item::outgoing(request, model),
         max_output_tokens: room::reply_limit(request, model),
-        reasoning: request.thinking.map(|level| Reasoning {
-            effort: effort(level, &model.origin.model),
-            summary: "auto",
-        }),
+        reasoning: request
+            .thinking
+            .and_then(|level| effort(level, name))
+            .map(|effort| Reasoning {
+                effort,
+                summary: "auto",
+            }),
     };
     serde_json::to_string(&body).expect("texts, numbers, JSON and maps with text keys are JSON")
-}
-
-/// Whether a model may be asked for its reasoning: OpenAI's older ones refuse a request that does.
-fn reasons(model: &str) -> bool {
-    const DO_NOT: [&str; 3] = ["gpt-3", "gpt-4", "chatgpt-"];
-    !DO_NOT.iter().any(|family| model.starts_with(family)) && !model.ends_with("-chat-latest")
 }
 
 fn tool(spec: &ToolSpec) -> Tool<'_> {
