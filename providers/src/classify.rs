@@ -83,8 +83,15 @@ impl Said {
                 status != Some(500) && refuses && says(&["model"]) && says(NOT_FOUND),
                 ErrorClass::ModelNotFound,
             ),
-            (says(CONTENT_POLICY), ErrorClass::ContentPolicy),
-            (refuses && says(&["image"]) && says(REJECTED), ErrorClass::ImageRejected),
+            // A busy filter is no verdict of it.
+            (
+                (refuses || status == Some(403)) && says(CONTENT_POLICY),
+                ErrorClass::ContentPolicy,
+            ),
+            (
+                refuses && says(&["image"]) && says(REJECTED) && !says(&["parameter"]),
+                ErrorClass::ImageRejected,
+            ),
             (says(&["timeout_error"]), ErrorClass::Timeout),
             (status.is_none() && says(RATE_LIMIT), ErrorClass::RateLimit),
             (status.is_none() && says(AUTH), ErrorClass::Auth),
@@ -242,6 +249,21 @@ mod tests {
             r#"{"error":{"message":"No endpoints that support image input"}}"#,
             ErrorClass::ImageRejected,
         );
+    }
+
+    #[test]
+    fn a_word_of_a_filter_is_no_verdict_where_the_service_is_busy() {
+        let down = r#"{"error":{"message":"moderation backend unavailable"}}"#;
+        check(503, down, ErrorClass::Server);
+        let busy = r#"{"error":{"message":"Rate limit reached for omni-moderation-latest"}}"#;
+        check(429, busy, ErrorClass::RateLimit);
+        check(
+            403,
+            r#"{"error":{"message":"flagged by moderation"}}"#,
+            ErrorClass::ContentPolicy,
+        );
+        let parameter = r#"{"error":{"message":"image parameter 'max_tokens' is not supported"}}"#;
+        check(400, parameter, ErrorClass::BadRequest);
     }
 
     #[test]

@@ -72,22 +72,40 @@ impl Trouble {
     fn into_failure(self, service: &Service) -> Failure {
         let class = self.class();
         let host = Url::parse(&service.base_url).map(|url| host(&url)).unwrap_or_default();
-        let (what, next) = (self.what(service), next(class, service));
-        let refusal = match self {
-            Self::Refused(refusal) => Some(refusal),
-            Self::Said(_)
-            | Self::Redirected { .. }
-            | Self::Stalled(_)
-            | Self::Connection(_)
-            | Self::EndedEarly
-            | Self::Broke(_) => None,
+        let (what, next) = (self.what(service), self.next(class, service));
+        let (status, retry_after_ms) = match self {
+            Self::Refused(refusal) => (Some(refusal.status.as_u16()), refusal.retry_after_ms),
+            Self::Said(said) => (None, said.retry_after_ms),
+            Self::Redirected { .. } | Self::Stalled(_) | Self::Connection(_) | Self::EndedEarly | Self::Broke(_) => {
+                (None, None)
+            }
         };
         Failure {
             class,
             message: format!("{} ({host}) {what}; {next}", service.name),
             provider: Some(service.name.clone()),
-            status: refusal.as_ref().map(|refusal| refusal.status.as_u16()),
-            retry_after_ms: refusal.and_then(|refusal| refusal.retry_after_ms),
+            status,
+            retry_after_ms,
+        }
+    }
+
+    /// What to do about it.
+    fn next(&self, class: ErrorClass, service: &Service) -> String {
+        let thinking = ["reasoning", "thinking"];
+        match self {
+            Self::Refused(Refusal { said, .. }) | Self::Said(said)
+                if class == ErrorClass::BadRequest && thinking.iter().any(|word| said.words.contains(word)) =>
+            {
+                "the model may take no thought level: choose none for it, or take thought_level out of the configuration"
+                    .into()
+            }
+            Self::Refused(_)
+            | Self::Said(_)
+            | Self::Redirected { .. }
+            | Self::Stalled(_)
+            | Self::Connection(_)
+            | Self::EndedEarly
+            | Self::Broke(_) => next(class, service),
         }
     }
 
@@ -110,7 +128,7 @@ impl Trouble {
                 format!("answered {}{}", status_words(*status), quoted(said, service))
             }
             Self::Said(said) => format!("failed{}", quoted(said, service)),
-            Self::Redirected { to } => format!("redirects to {}, where its key must not go", service.masked(to)),
+            Self::Redirected { to } => format!("redirects to {}, which is not followed", service.masked(to)),
             Self::Stalled(wait) => format!("sent nothing for {} s", wait.as_secs_f32()),
             Self::Connection(error) if error.is_connect() => format!("could not be reached: {}", root(error)),
             Self::Connection(error) => format!("broke the connection: {}", root(error)),
