@@ -17,7 +17,7 @@ const LONGEST_OWN_WAIT: Duration = Duration::from_secs(8);
 /// How long to wait before the next try, after so many have failed; none where there is none. `share` of 0 to 1 is
 /// where in the span of a wait of our own choice it falls: by chance, so that many clients don't come back at once.
 pub(crate) fn wait_before_next(failure: &Failure, tries: u32, share: f64) -> Option<Duration> {
-    if tries >= TRIES || !passes_by_itself(failure.class) {
+    if tries >= TRIES || help(failure.class) != Help::Time {
         return None;
     }
     match failure.retry_after_ms.map(Duration::from_millis) {
@@ -29,51 +29,40 @@ pub(crate) fn wait_before_next(failure: &Failure, tries: u32, share: f64) -> Opt
     }
 }
 
-/// Whether the same request may succeed a little later.
-fn passes_by_itself(class: ErrorClass) -> bool {
+/// Who can help after a failure.
+#[derive(Clone, Copy, PartialEq)]
+enum Help {
+    /// Time: the same request may succeed a little later. After that, another model.
+    Time,
+    /// Another model: this one can't be had.
+    AnotherModel,
+    /// The user: something is wrong with the request or the key.
+    User,
+}
+
+fn help(class: ErrorClass) -> Help {
     match class {
         ErrorClass::RateLimit
         | ErrorClass::Overloaded
         | ErrorClass::Server
         | ErrorClass::Timeout
-        | ErrorClass::Network => true,
+        | ErrorClass::Network => Help::Time,
+        ErrorClass::Billing | ErrorClass::ModelNotFound | ErrorClass::Tls | ErrorClass::Protocol => Help::AnotherModel,
         ErrorClass::Auth
-        | ErrorClass::Billing
-        | ErrorClass::Tls
         | ErrorClass::ContextOverflow
         | ErrorClass::PayloadTooLarge
         | ErrorClass::ImageRejected
-        | ErrorClass::ModelNotFound
         | ErrorClass::ContentPolicy
         | ErrorClass::BadRequest
-        | ErrorClass::Protocol
         | ErrorClass::Config
         | ErrorClass::Held
-        | ErrorClass::Internal => false,
+        | ErrorClass::Internal => Help::User,
     }
 }
 
-/// Whether another model may do better: this one can't be had now. What is wrong with the request or the key is for the
-/// user to mend.
+/// Whether another model may do better.
 pub(crate) fn another_model_may_answer(class: ErrorClass) -> bool {
-    passes_by_itself(class)
-        || match class {
-            ErrorClass::Billing | ErrorClass::ModelNotFound | ErrorClass::Tls | ErrorClass::Protocol => true,
-            ErrorClass::RateLimit
-            | ErrorClass::Overloaded
-            | ErrorClass::Server
-            | ErrorClass::Timeout
-            | ErrorClass::Network
-            | ErrorClass::Auth
-            | ErrorClass::ContextOverflow
-            | ErrorClass::PayloadTooLarge
-            | ErrorClass::ImageRejected
-            | ErrorClass::ContentPolicy
-            | ErrorClass::BadRequest
-            | ErrorClass::Config
-            | ErrorClass::Held
-            | ErrorClass::Internal => false,
-        }
+    help(class) != Help::User
 }
 
 /// What a failure says once it is final: how often it was tried, or for how long the service wants to be left alone.
