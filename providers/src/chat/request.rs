@@ -17,6 +17,9 @@ use message::Outgoing;
 /// The one host that wants the newer name for the limit of a reply, and refuses the older.
 const OPENAI: &str = "api.openai.com";
 
+/// The one host that has caches made for models whose own service makes them only where it is told to.
+const OPENROUTER: &str = "openrouter.ai";
+
 /// The body of a request. What differs from step to step stands last.
 #[derive(Serialize)]
 struct Body<'a> {
@@ -32,6 +35,15 @@ struct Body<'a> {
     max_completion_tokens: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning_effort: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache_control: Option<CacheControl>,
+}
+
+/// What is to be cached: all that is sent, so that the next request, which begins with the same, finds it.
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum CacheControl {
+    Ephemeral,
 }
 
 #[derive(Serialize)]
@@ -66,6 +78,7 @@ pub(super) fn body(request: &Request<'_>, model: &ModelInfo, host: &str) -> Stri
         max_tokens: older,
         max_completion_tokens: newer,
         reasoning_effort: request.thinking.and_then(|level| effort(level, &model.origin.model)),
+        cache_control: (host == OPENROUTER && model.origin.model.contains("claude")).then_some(CacheControl::Ephemeral),
     };
     serde_json::to_string(&body).expect("texts, numbers and maps with text keys are JSON")
 }

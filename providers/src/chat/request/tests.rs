@@ -235,3 +235,16 @@ fn the_reply_never_asks_for_more_room_than_is_left() {
         "no room is the service's to tell"
     );
 }
+
+#[test]
+fn a_cache_is_asked_for_where_it_is_not_made_unasked() {
+    let cache = |name: &str, host: &str| {
+        let mut model = model();
+        model.origin.model = name.into();
+        write("", &[], &model, host)["cache_control"].clone()
+    };
+    let ephemeral = json!({"type": "ephemeral"});
+    assert_eq!(cache("anthropic/claude-sonnet-4.5", "openrouter.ai"), ephemeral);
+    assert_eq!(cache("openai/gpt-5", "openrouter.ai"), Value::Null);
+    assert_eq!(cache("claude-sonnet-4.5", "gateway.example.com"), Value::Null);
+}
