@@ -153,6 +153,11 @@ impl OptionKind {
 pub enum Grant {
     /// Edits inside the roots, until the session leaves memory. Never stored.
     EditsThisSession,
+    /// Pages of this host, until the session leaves memory. Never stored.
+    HostThisSession {
+        /// The host.
+        host: String,
+    },
     /// Exactly this command, from sessions with this root, until revoked.
     Command {
         /// The command.

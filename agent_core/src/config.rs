@@ -24,6 +24,8 @@ pub struct Config {
     pub approvals: ApprovalConfig,
     /// How commands run.
     pub terminal: TerminalConfig,
+    /// How pages are fetched.
+    pub web: WebConfig,
     /// What turns may cost.
     pub budget: BudgetConfig,
 }
@@ -37,6 +39,7 @@ impl Default for Config {
             agent: AgentConfig::default(),
             approvals: ApprovalConfig::default(),
             terminal: TerminalConfig::default(),
+            web: WebConfig::default(),
             budget: BudgetConfig::default(),
         }
     }
@@ -164,6 +167,14 @@ impl Default for TerminalConfig {
     fn default() -> Self {
         Self { timeout_s: 180 }
     }
+}
+
+/// How pages are fetched.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct WebConfig {
+    /// Hosts that may be private ones, by their names or addresses.
+    pub private_hosts: Vec<String>,
 }
 
 /// What turns may cost.

@@ -234,6 +234,7 @@ fn settle(
         mode,
         thought: None,
         edits_granted: false,
+        hosts_granted: Arc::default(),
     }
 }
 

@@ -25,6 +25,13 @@ pub enum Plan {
     },
     /// Runs a command.
     Command(CommandPlan),
+    /// Fetches a page.
+    Fetch {
+        /// Its whole address.
+        url: String,
+        /// The host that is asked.
+        host: String,
+    },
     /// Writes to the input of a command that runs already.
     Input {
         /// The process, by the session's name for it.

@@ -1,5 +1,6 @@
 //! Whether a planned call runs, is asked about, or is refused. Pure: mode, plan and grants in, verdict out.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use crate::approval::{ApprovalOption, Grant, Mode, OptionKind};
@@ -15,6 +16,8 @@ pub(crate) struct Policy<'a> {
     pub(crate) boundary: Boundary<'a>,
     /// The user has allowed edits for the rest of this session.
     pub(crate) edits_granted: bool,
+    /// The hosts whose pages the user has allowed for the rest of this session.
+    pub(crate) hosts_granted: &'a BTreeSet<String>,
     /// Whether a standing grant covers a command.
     pub(crate) is_granted: &'a dyn Fn(&ExactCommand) -> bool,
 }
@@ -43,6 +46,7 @@ impl Policy<'_> {
             Plan::Read { places } => self.judge_read(places),
             Plan::Change { changes } => self.judge_change(changes),
             Plan::Command(command) => self.judge_command(command),
+            Plan::Fetch { host, .. } => self.judge_fetch(host),
             Plan::Input { command, forbidden, .. } => self.judge_input(command, forbidden.as_deref()),
         }
     }
@@ -108,6 +112,18 @@ impl Policy<'_> {
             return Verdict::Allow;
         }
         ask(String::new(), exact.and_then(|exact| self.always(exact)))
+    }
+
+    fn judge_fetch(&self, host: &str) -> Verdict {
+        if self.mode == Mode::DontAsk || self.hosts_granted.contains(host) {
+            return Verdict::Allow;
+        }
+        let always = ApprovalOption {
+            kind: OptionKind::AllowAlways,
+            name: format!("Allow all pages of {host} for this session"),
+            grant: Some(Grant::HostThisSession { host: host.to_owned() }),
+        };
+        ask(String::new(), Some(always))
     }
 
     fn judge_input(&self, command: &str, forbidden: Option<&str>) -> Verdict {
@@ -249,6 +265,7 @@ mod tests {
                     forbidden: &forbidden,
                 },
                 edits_granted,
+                hosts_granted: &BTreeSet::from(["known.org".to_owned()]),
                 is_granted: &|exact| exact.args == ["granted"],
             };
             match policy.judge(plan) {
@@ -304,6 +321,12 @@ mod tests {
         check(&command(read_only.clone(), "/w"), false, ["run"; 4]);
         check(&command(read_only, "/tmp"), false, ["refuse", "ask", "ask", "ask"]);
         check(&command(floor, "/w"), true, ["refuse"; 4]);
+        let fetch = |host: &str| Plan::Fetch {
+            url: format!("https://{host}/x"),
+            host: host.into(),
+        };
+        check(&fetch("a.org"), true, ["always", "always", "always", "run"]);
+        check(&fetch("known.org"), false, ["run"; 4]);
         check(&input(None), false, ["refuse", "ask", "ask", "run"]);
         check(&input(Some("it removes everything")), false, ["refuse"; 4]);
     }
@@ -322,6 +345,7 @@ mod tests {
                 forbidden: &[],
             },
             edits_granted: false,
+            hosts_granted: &BTreeSet::new(),
             is_granted: &|_| false,
         };
         let option = policy.always(&exact).unwrap();

@@ -1,5 +1,6 @@
 //! What a session is set to, and what it has become so far beside its events. Its owner is the session.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -25,6 +26,8 @@ pub(crate) struct Settings {
     pub(crate) mode: Mode,
     pub(crate) thought: Option<ThoughtLevel>,
     pub(crate) edits_granted: bool,
+    /// Hosts whose pages may be fetched.
+    pub(crate) hosts_granted: Arc<BTreeSet<String>>,
 }
 
 /// What a session has become so far, beside its events.

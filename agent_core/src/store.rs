@@ -349,7 +349,7 @@ impl Store {
                         root: root.clone(),
                     })));
             }
-            Grant::EditsThisSession => {}
+            Grant::EditsThisSession | Grant::HostThisSession { .. } => {}
         }
     }
 

@@ -288,6 +288,9 @@ impl<'a> Turn<'a> {
     pub(crate) fn grant(&self, grant: Grant) {
         match &grant {
             Grant::EditsThisSession => self.session.change_settings(|settings| settings.edits_granted = true),
+            Grant::HostThisSession { host } => self.session.change_settings(|settings| {
+                Arc::make_mut(&mut settings.hosts_granted).insert(host.clone());
+            }),
             Grant::Command { .. } => self.engine.store.grant(&grant),
         }
     }

@@ -420,6 +420,7 @@ fn plan_line(plan: &Plan) -> String {
         }
         Plan::Command(plan) => format!("command {}", plan.command),
         Plan::Input { text, .. } => format!("input {text}"),
+        Plan::Fetch { url, .. } => format!("fetch {url}"),
     }
 }
 

@@ -28,6 +28,7 @@ mod terminal;
 mod testing;
 mod title;
 mod todo;
+mod web_fetch;
 mod window;
 mod workspace;
 mod write_file;

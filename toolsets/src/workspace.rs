@@ -21,10 +21,11 @@ use crate::search::SearchFiles;
 use crate::surroundings;
 use crate::terminal::Terminal;
 use crate::todo::Todo;
+use crate::web_fetch::WebFetch;
 use crate::write_file::WriteFile;
 
 /// The names of all tools that a session can have.
-pub const TOOLS: [&str; 7] = [
+pub const TOOLS: [&str; 8] = [
     "read_file",
     "write_file",
     "patch",
@@ -32,6 +33,7 @@ pub const TOOLS: [&str; 7] = [
     "terminal",
     "process",
     "todo",
+    "web_fetch",
 ];
 
 /// Opens places on this machine.
@@ -54,6 +56,7 @@ impl Workspaces for LocalWorkspaces {
         let processes = processes(&scope, config);
         tools.extend(command_tools(&scope, config, &self.forbidden, &processes));
         tools.push(Arc::new(Todo::new()));
+        tools.push(Arc::new(WebFetch::new(config)));
         tools.retain(|tool| !config.agent.disabled_tools.contains(&tool.spec().name));
         Arc::new(LocalWorkspace {
             files,

@@ -195,6 +195,7 @@ impl<'t, 'a> Wave<'t, 'a> {
                 forbidden: self.turn.forbidden(),
             },
             edits_granted: settings.edits_granted,
+            hosts_granted: &settings.hosts_granted,
             is_granted: &|exact| {
                 let grants = root.map(|root| store.grants(root)).transpose();
                 let grants = grants.unwrap_or_else(|error| {

@@ -51,6 +51,7 @@ fn plan_weight(plan: &Plan) -> usize {
             .sum(),
         Plan::Command(plan) => plan.command.len(),
         Plan::Input { text, .. } => text.len(),
+        Plan::Fetch { url, .. } => url.len(),
         Plan::Inward | Plan::Read { .. } => 0,
     }
 }

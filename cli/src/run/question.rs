@@ -54,6 +54,7 @@ fn write_whole(out: &mut dyn Write, plan: &Plan, title: &str, diffs_shown: bool)
             writeln!(out, "  {}", visible::line(&plan.place_and_manner()))
         }
         Plan::Input { text, .. } => write_text(out, text, title),
+        Plan::Fetch { url, .. } => write_text(out, url, title),
         Plan::Change { changes } => {
             if !diffs_shown {
                 diff::write(out, changes)?;
@@ -91,6 +92,7 @@ pub(super) fn unasked(approval: &Approval, why: &str) -> String {
         Some(Plan::Command(_)) if approval.reason.is_empty() => {
             "--mode dont_ask runs every command without asking".to_owned()
         }
+        Some(Plan::Fetch { .. }) => "--mode dont_ask fetches without asking".to_owned(),
         Some(Plan::Input { .. }) => "--mode dont_ask writes to it without asking".to_owned(),
         // No mode lets these pass.
         Some(Plan::Change { .. } | Plan::Command(_) | Plan::Read { .. } | Plan::Inward) | None => format!(

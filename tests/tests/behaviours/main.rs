@@ -16,3 +16,4 @@ mod processes;
 mod prompts;
 mod queue;
 mod sessions;
+mod web;

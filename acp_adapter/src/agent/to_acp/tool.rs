@@ -189,6 +189,7 @@ fn plan_content(plan: &Plan, shown: Shown) -> Vec<ToolCallContent> {
             let place = visible::line(&plan.place_and_manner());
             vec![format!("{}\n{place}", shown.fence("sh", &plan.command)).into()]
         }
+        Plan::Fetch { url, .. } => vec![shown.fence("", url).into()],
         Plan::Input {
             process, command, text, ..
         } => {
