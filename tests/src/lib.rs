@@ -1,6 +1,7 @@
 //! What the test suites share: a stage for the core, a client for the built binary, a mock model server.
 
 pub mod client;
+pub mod counting;
 pub mod heard;
 pub mod measure;
 pub mod mock;

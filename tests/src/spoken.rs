@@ -24,6 +24,10 @@ pub struct Spoken {
     pub calls: Vec<(String, String, Value)>,
     /// Tokens of the prompt.
     pub used: u64,
+    /// Tokens of the reply.
+    pub output: u64,
+    /// It reached its length limit.
+    pub is_cut: bool,
 }
 
 impl Spoken {
@@ -32,6 +36,7 @@ impl Spoken {
         Self {
             text: text.to_owned(),
             used: 10,
+            output: 5,
             ..Self::default()
         }
     }
@@ -41,6 +46,7 @@ impl Spoken {
         Self {
             calls: vec![(id.to_owned(), tool.to_owned(), arguments)],
             used: 10,
+            output: 5,
             ..Self::default()
         }
     }
@@ -86,8 +92,8 @@ impl Spoken {
         if !self.calls.is_empty() {
             events.push(chunk(json!({"tool_calls": calls.collect::<Vec<_>>()}), Value::Null));
         }
-        events.push(chunk(json!({}), self.finish("stop", "tool_calls")));
-        events.push(json!({"choices": [], "usage": {"prompt_tokens": self.used, "completion_tokens": 5}}));
+        events.push(chunk(json!({}), self.finish("stop", "tool_calls", "length")));
+        events.push(json!({"choices": [], "usage": {"prompt_tokens": self.used, "completion_tokens": self.output}}));
         events
     }
 
@@ -107,12 +113,17 @@ impl Spoken {
             let arguments = arguments.to_string();
             items.push(json!({"type": "function_call", "id": format!("fc_{index}"), "call_id": id, "name": name, "arguments": arguments}));
         }
-        let usage = json!({"input_tokens": self.used, "output_tokens": 5});
+        let usage = json!({"input_tokens": self.used, "output_tokens": self.output});
         let done = items.iter().enumerate();
         let done =
             done.map(|(index, item)| json!({"type": "response.output_item.done", "output_index": index, "item": item}));
-        let response = json!({"status": "completed", "output": items, "usage": usage});
-        let end = json!({"type": "response.completed", "response": response});
+        let status = self.finish("completed", "completed", "incomplete");
+        let mut response = json!({"status": status, "output": items, "usage": usage});
+        if self.is_cut {
+            response["incomplete_details"] = json!({"reason": "max_output_tokens"});
+        }
+        let kind = format!("response.{}", status.as_str().unwrap_or_default());
+        let end = json!({"type": kind, "response": response});
         done.chain([end]).collect()
     }
 
@@ -145,8 +156,8 @@ impl Spoken {
             events.extend(deltas.map(|delta| json!({"type": "content_block_delta", "index": index, "delta": delta})));
             events.push(json!({"type": "content_block_stop", "index": index}));
         }
-        let delta = json!({"stop_reason": self.finish("end_turn", "tool_use")});
-        events.push(json!({"type": "message_delta", "delta": delta, "usage": {"output_tokens": 5}}));
+        let delta = json!({"stop_reason": self.finish("end_turn", "tool_use", "max_tokens")});
+        events.push(json!({"type": "message_delta", "delta": delta, "usage": {"output_tokens": self.output}}));
         events.push(json!({"type": "message_stop"}));
         events
     }
@@ -162,13 +173,17 @@ impl Spoken {
         for (id, name, arguments) in &self.calls {
             parts.push(json!({"functionCall": {"id": id, "name": name, "args": arguments}}));
         }
-        let candidate = json!({"content": {"role": "model", "parts": parts}, "finishReason": "STOP"});
-        let usage = json!({"promptTokenCount": self.used, "candidatesTokenCount": 5});
+        let candidate = json!({"content": {"role": "model", "parts": parts}, "finishReason": self.finish("STOP", "STOP", "MAX_TOKENS")});
+        let usage = json!({"promptTokenCount": self.used, "candidatesTokenCount": self.output});
         vec![json!({"candidates": [candidate], "usageMetadata": usage})]
     }
 
-    fn finish(&self, plain: &str, with_calls: &str) -> Value {
-        let finish = if self.calls.is_empty() { plain } else { with_calls };
+    fn finish(&self, plain: &str, with_calls: &str, cut: &str) -> Value {
+        let finish = match self.calls.is_empty() {
+            _ if self.is_cut => cut,
+            true => plain,
+            false => with_calls,
+        };
         finish.into()
     }
 }
