@@ -3,14 +3,12 @@
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::time::Duration;
-
-use crossbeam_channel::{after, select};
 
 use crate::compact::{self, Reason};
 use crate::event::{Event, Failure, Severity};
 use crate::id::MessageId;
 use crate::line::{Speech, Voice};
+use crate::patience::Patience;
 use crate::provider::{Delta, ModelRef, Provider, ProviderError, Reply, Request};
 use crate::retry;
 use crate::turn::Turn;
@@ -47,9 +45,9 @@ struct Attempt {
 
 /// Asks until there is a reply or nothing more to try.
 pub(crate) fn ask(turn: &mut Turn<'_>) -> Result<Answer, ProviderError> {
-    turn.make_room(Reason::Full)?;
-    let mut tries = 1;
-    let mut has_made_room = false;
+    let cancel = turn.cancel.clone();
+    let mut patience = Patience::new();
+    let mut refusals = 0;
     loop {
         let Attempt { error, shown } = match once(turn) {
             Ok(answer) => return Ok(answer),
@@ -61,18 +59,19 @@ pub(crate) fn ask(turn: &mut Turn<'_>) -> Result<Answer, ProviderError> {
         if shown {
             return Err(ProviderError::Failed(failure));
         }
-        if !has_made_room && compact::helps(failure.class) && turn.make_room(Reason::Refused(failure.class))? {
-            has_made_room = true;
-        } else if let Some(wait) = retry::wait_before_next(&failure, tries, fastrand::f64()) {
-            if tries == 1 {
-                turn.emit(waiting(&failure, wait));
-            }
-            pause(turn, wait)?;
-            tries += 1;
-        } else {
-            let failure = retry::final_words(*failure, tries);
+        if refusals < compact::REFUSALS
+            && compact::helps(failure.class)
+            && turn.make_room(Reason::Refused(failure.class))?
+        {
+            refusals += 1;
+        } else if !patience.wait(&failure, &cancel, |notice| {
+            turn.emit(notice);
+        })? {
+            let failure = retry::final_words(*failure, patience.tries());
             turn.fallback = Some(next_model(turn, failure)?);
-            tries = 1;
+            patience = Patience::new();
+            // Its context may be smaller.
+            turn.make_room(Reason::Full)?;
         }
     }
 }
@@ -114,26 +113,6 @@ fn failed(failure: Failure) -> ProviderError {
     ProviderError::Failed(Box::new(failure))
 }
 
-fn waiting(failure: &Failure, wait: Duration) -> Event {
-    Event::Notice {
-        severity: Severity::Warning,
-        title: format!("trying again in {}", retry::words(wait)),
-        detail: Some(format!(
-            "{}. It is tried up to {} times.",
-            failure.message.trim_end_matches('.'),
-            retry::TRIES
-        )),
-    }
-}
-
-/// Waits, unless the turn is cancelled.
-fn pause(turn: &Turn<'_>, wait: Duration) -> Result<(), ProviderError> {
-    select! {
-        recv(turn.cancel().closed()) -> _ => Err(ProviderError::Cancelled),
-        recv(after(wait)) -> _ => Ok(()),
-    }
-}
-
 /// Asks once; what the model says goes out as it comes.
 fn once(turn: &mut Turn<'_>) -> Result<Answer, Attempt> {
     let provider = turn.provider();
@@ -146,6 +125,7 @@ fn once(turn: &mut Turn<'_>) -> Result<Answer, Attempt> {
     let request = Request {
         system: &system,
         tools: &turn.specs,
+        counted: turn.history.counted(turn.fixed_size()),
         messages: turn.history.messages(),
         thinking,
     };

@@ -5,12 +5,20 @@ use crate::provider::{ModelInfo, Usage};
 use crate::turn::Turn;
 
 /// What is noted of a turn's costs beside their sum.
-#[derive(Default)]
 pub(crate) struct Spending {
-    /// What its last step cost.
+    /// What its last step cost; nothing before the first.
     pub(crate) last: Option<u64>,
     /// The user knows that the budget can't be kept.
     told_no_price: bool,
+}
+
+impl Default for Spending {
+    fn default() -> Self {
+        Self {
+            last: Some(0),
+            told_no_price: false,
+        }
+    }
 }
 
 /// Whether another step like the last one would make the turn cost more than it may. The user is told.

@@ -5,22 +5,23 @@ mod summary;
 
 use std::sync::Arc;
 
+use crate::budget;
 use crate::cancel::Cancel;
 use crate::event::{Compaction, ContextUse, ErrorClass, Event, Severity};
 use crate::history::History;
 use crate::id::TurnId;
-use crate::provider::{Provider, ProviderError, Usage};
+use crate::provider::{self, Message, Provider, ProviderError, ToolSpec, Usage};
 use crate::session::Session;
 use crate::settings::Standing;
 
-/// The context is full at this share of its window, in percent: the rest is for the reply.
-const FULL: u64 = 80;
-/// It is made to hold at most this share, in percent.
+/// How often in a row room is made for one request that the service refuses.
+pub(crate) const REFUSALS: u32 = 4;
+/// The context is made to hold at most this share, in percent.
 const GOAL: u64 = 50;
 /// And the newest messages, up to this share, stay as they are.
 const KEPT: u64 = 20;
 /// What is summed up is at least one part in so many of the whole.
-const LEAST: u64 = 10;
+const LEAST: usize = 10;
 
 /// Whose context it is, and who sums up.
 pub(crate) struct Compactor<'a> {
@@ -28,7 +29,11 @@ pub(crate) struct Compactor<'a> {
     pub(crate) turn: TurnId,
     pub(crate) cancel: &'a Cancel,
     pub(crate) provider: Arc<dyn Provider>,
+    /// What the model may call: a part of each request.
+    pub(crate) tools: &'a [ToolSpec],
     pub(crate) history: &'a mut History,
+    /// Of the turn; what a summary takes is added.
+    pub(crate) usage: &'a mut Usage,
 }
 
 /// Whether a request that failed so may succeed with less in it.
@@ -50,86 +55,118 @@ pub(crate) enum Reason {
 /// What came of it.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Made {
-    /// There is room; tokens of the summary.
-    Room { before: u64, after: u64, usage: Usage },
+    /// There is room: tokens before and after.
+    Room { before: u64, after: u64 },
     /// There is nothing that could go.
     Nothing,
+}
+
+/// What of the messages may stay, in bytes.
+struct Aim {
+    /// The newest ones, as they are.
+    keep: usize,
+    /// All of them, if no summary is made.
+    goal: usize,
 }
 
 impl Compactor<'_> {
     /// Makes room, if the reason holds. `focus` is what the summary should dwell on, in the user's words.
     pub(crate) fn make_room(mut self, reason: Reason, focus: &str) -> Result<Made, ProviderError> {
-        match reason {
-            Reason::Full if !self.is_full() => return Ok(Made::Nothing),
-            Reason::Refused(ErrorClass::PayloadTooLarge) => {
-                let before = self.history.newest_picture();
-                return Ok(before.map_or(Made::Nothing, |before| {
-                    self.put(before, Compaction::Pictures, Usage::default())
-                }));
-            }
-            Reason::Full | Reason::Refused(_) | Reason::Asked => {}
+        if reason == Reason::Full && !self.provider.model().is_full(self.used()) {
+            return Ok(Made::Nothing);
         }
-        let all = self.history.estimate();
-        let used = self.used().max(1);
-        // What nobody has measured is taken for what our own count says.
-        let window = self.provider.model().context_window.unwrap_or(used);
-        let share = |percent: u64| window * percent / 100 * all / used;
-        let (keep, goal) = match reason {
-            Reason::Full => (share(KEPT), share(GOAL)),
-            Reason::Refused(_) => (share(KEPT).min(all / 2), share(GOAL).min(all / 2)),
-            // Outputs alone are not what the user asks for.
-            Reason::Asked => (all * KEPT / 100, 0),
-        };
-        let mut cuts = vec![self.history.cut(bytes(keep))];
+        if reason == Reason::Refused(ErrorClass::PayloadTooLarge) {
+            match self.history.picture_rows().as_slice() {
+                [_, .., newest] => return Ok(self.put(*newest, Compaction::Pictures)),
+                // The end of the turn takes it out.
+                [_] => return Ok(Made::Nothing),
+                [] => {}
+            }
+        }
+        let all = self.history.bytes();
+        let Aim { keep, goal } = self.aim(reason, all);
+        let mut cuts = vec![self.history.cut(keep)];
         if matches!(reason, Reason::Refused(_)) {
             // If nothing else is left: the model can ask for less of it.
-            cuts.push(self.history.cut_all(bytes(keep)));
+            cuts.push(self.history.cut_all(keep));
         }
         for before in cuts.into_iter().flatten() {
             // A summary takes time and money: for next to nothing it is not worth it.
-            if self.history.tokens_before(before) * LEAST < all {
+            let old: usize = self.history.before(before).iter().map(Message::size).sum();
+            if old * LEAST < all {
                 continue;
             }
-            let freed = self.history.freed(before, &Compaction::Outputs) as u64 / 4;
-            if all.saturating_sub(freed) <= goal {
-                return Ok(self.put(before, Compaction::Outputs, Usage::default()));
+            if self.history.bytes_after(before, &Compaction::Outputs) <= goal {
+                return Ok(self.put(before, Compaction::Outputs));
             }
-            let removed = self.history.before(before);
-            let summary::Summary { text, usage } = summary::of(&self, removed, focus)?;
+            let text = summary::of(&mut self, before, focus)?;
             let what = Compaction::Summary { text };
-            if self.history.freed(before, &what) > 0 {
-                return Ok(self.put(before, what, usage));
+            if self.history.bytes_after(before, &what) < all {
+                return Ok(self.put(before, what));
             }
         }
         Ok(Made::Nothing)
     }
 
-    fn is_full(&mut self) -> bool {
-        let window = self.provider.model().context_window;
-        window.is_some_and(|window| self.used() * 100 >= window * FULL)
-    }
-
-    /// Tokens in use: what the service counted last and what came since.
-    fn used(&mut self) -> u64 {
-        match self.session.standing().context {
-            Some(context) => context.used + self.history.uncounted(),
-            None => self.history.estimate(),
+    fn aim(&self, reason: Reason, all: usize) -> Aim {
+        let (fixed, used) = (self.fixed_size(), self.used().max(1));
+        // What nobody has measured is taken for what our own count says.
+        let window = self.provider.model().context_window.unwrap_or(used);
+        let share = |percent: u64| bytes(window * percent / 100 * (fixed + all) as u64 / used);
+        let full = Aim {
+            keep: share(KEPT),
+            goal: share(GOAL).saturating_sub(fixed),
+        };
+        match reason {
+            Reason::Full => full,
+            // However much it took before, it wants less: half of it, and half of that where it says so again.
+            Reason::Refused(ErrorClass::PayloadTooLarge) => Aim {
+                keep: all * 2 / 5,
+                goal: all / 2,
+            },
+            Reason::Refused(_) => Aim {
+                keep: full.keep.min(all * 2 / 5),
+                goal: full.goal.min(all / 2),
+            },
+            // Outputs alone are not what the user asks for.
+            Reason::Asked => Aim { keep: all / 5, goal: 0 },
         }
     }
 
-    fn put(&mut self, row: u64, what: Compaction, usage: Usage) -> Made {
-        let (all, before) = (self.history.estimate().max(1), self.used());
-        let left = all.saturating_sub(self.history.freed(row, &what) as u64 / 4);
-        let after = before * left / all;
+    /// Tokens of the next request.
+    fn used(&self) -> u64 {
+        self.history.tokens(self.fixed_size())
+    }
+
+    fn fixed_size(&self) -> usize {
+        provider::fixed_size(&self.session.standing().system.unwrap_or_default(), self.tools)
+    }
+
+    /// Adds what a summary took to the costs of turn and session.
+    fn pay(&mut self, usage: Usage) {
+        let usage = budget::priced(usage, self.provider.model());
+        *self.usage = self.usage.plus(usage);
+        self.session.spent(usage.cost_nano_usd);
+    }
+
+    fn tell(&self, notice: Event) {
+        self.session.line.emit(Some(self.turn), notice);
+    }
+
+    fn put(&mut self, row: u64, what: Compaction) -> Made {
+        let before = self.used();
         let title = match &what {
             Compaction::Summary { .. } => "the conversation was summarised to make room",
             Compaction::Outputs => "old outputs were left out to make room",
             Compaction::Pictures => "old pictures were left out to make room",
         };
+        let bytes = self.history.bytes_after(row, &what);
+        let fixed = self.fixed_size();
+        let after = provider::tokens(fixed + bytes, self.history.counted(fixed));
         let context = ContextUse {
             used: after,
             window: self.provider.model().context_window,
-            cost_nano_usd: self.session.spent(usage.cost_nano_usd),
+            cost_nano_usd: self.session.spent(None),
         };
         let is_summary = matches!(what, Compaction::Summary { .. });
         self.session.change_standing(|standing| {
@@ -145,18 +182,17 @@ impl Compactor<'_> {
         };
         let envelope = self.session.line.emit(Some(self.turn), event);
         self.history.follow(&envelope);
-        let notice = Event::Notice {
+        self.tell(Event::Notice {
             severity: Severity::Info,
             title: title.to_owned(),
             detail: Some(format!(
                 "About {before} tokens became {after}. All of it is still in the session."
             )),
-        };
-        self.session.line.emit(Some(self.turn), notice);
-        Made::Room { before, after, usage }
+        });
+        Made::Room { before, after }
     }
 }
 
-fn bytes(tokens: u64) -> usize {
-    usize::try_from(tokens.saturating_mul(4)).unwrap_or(usize::MAX)
+fn bytes(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
 }

@@ -8,11 +8,15 @@ mod compaction;
 use std::collections::HashMap;
 
 use crate::content::{Content, plain_text};
-use crate::event::{CallInput, Envelope, ErrorClass, Event, Failure, StopReason, ToolCall, ToolOutcome, ToolStatus};
+use crate::event::{
+    Envelope, ErrorClass, Event, Failure, SessionChange, StopReason, ToolCall, ToolOutcome, ToolStatus,
+};
 use crate::id::{SessionId, ToolCallId, TurnId};
-use crate::provider::{Call, Message, Native};
+use crate::provider::{self, Call, Counted, Message, Native};
 use crate::replay::INTERRUPTED_CALL;
 use crate::store::{Store, StoreError};
+
+pub(crate) use compaction::note_all;
 
 /// Rows read at a time.
 const PAGE: usize = 512;
@@ -23,8 +27,12 @@ pub(crate) struct History {
     messages: Vec<Message>,
     /// The row that each message began with; a reply and the results of its calls share one.
     rows: Vec<u64>,
-    /// So many of the messages are in the count of tokens that the service gave last.
-    measured: usize,
+    /// Bytes that the messages take of a request.
+    bytes: usize,
+    /// So many of the messages the model has seen or said.
+    seen: usize,
+    /// What the service counted last, and of how many bytes of messages.
+    counted: Option<Counted>,
     draft: Draft,
     /// The turn that has begun and not ended. What belongs to another one is not for the model: the core answered it
     /// itself, or its prompt is hidden.
@@ -92,7 +100,12 @@ impl History {
     /// Takes the next event in.
     pub(crate) fn follow(&mut self, envelope: &Envelope) {
         self.seq = self.seq.max(envelope.seq);
-        if let Event::Compacted { before, what, .. } = &envelope.event {
+        if let Event::SessionChanged {
+            change: SessionChange::Model(_),
+        } = &envelope.event
+        {
+            self.counted = self.counted.map(Counted::by_another);
+        } else if let Event::Compacted { before, what, .. } = &envelope.event {
             self.compact(*before, what);
         } else if let Event::UserMessage {
             content,
@@ -107,18 +120,22 @@ impl History {
         }
     }
 
-    /// Tokens of all that is known, roughly: a quarter of the bytes.
-    pub(crate) fn estimate(&self) -> u64 {
-        let bytes: usize = self.messages.iter().map(size).sum();
-        let calls: usize = self.draft.calls.iter().map(|call| call_size(&to_call(call))).sum();
-        (bytes + self.draft.text.len() + calls) as u64 / 4
+    /// Tokens of all that is known, about, where `fixed` is what each request has beside the messages, in bytes.
+    pub(crate) fn tokens(&self, fixed: usize) -> u64 {
+        let calls = self.draft.calls.iter().map(|call| to_call(call).size());
+        let draft = self.draft.text.len() + calls.sum::<usize>();
+        provider::tokens(fixed + self.bytes + draft, self.counted(fixed))
     }
 
-    /// Tokens of what came after the service counted last, roughly.
-    pub(crate) fn uncounted(&mut self) -> u64 {
+    /// What the service counted last, of a request that had `fixed` beside the messages.
+    pub(crate) fn counted(&self, fixed: usize) -> Option<Counted> {
+        self.counted.map(|counted| counted.beside(fixed))
+    }
+
+    /// Bytes that the messages take of a request.
+    pub(crate) fn bytes(&mut self) -> usize {
         self.settle();
-        let new = self.messages.iter().skip(self.measured);
-        new.map(size).sum::<usize>() as u64 / 4
+        self.bytes
     }
 
     /// The last prompt and its answer in words.
@@ -163,9 +180,13 @@ impl History {
         match event {
             Event::AgentText { text, .. } => self.speaking(row).text.push_str(text),
             Event::AgentThought { text, .. } => self.speaking(row).thought.push_str(text),
-            Event::StepFinished { native, .. } => {
+            Event::StepFinished { native, usage, .. } => {
                 self.speaking(row).native.clone_from(native);
-                self.measured = self.messages.len() + 1;
+                self.seen = self.messages.len() + 1;
+                // Now the messages are those of the request.
+                if let Some(tokens) = usage.input.filter(|tokens| *tokens > 0) {
+                    self.counted = Some(Counted::new(tokens, self.bytes));
+                }
             }
             Event::ToolStarted { call } => {
                 self.draft.begin(row);
@@ -207,6 +228,7 @@ impl History {
     }
 
     fn push(&mut self, row: u64, message: Message) {
+        self.bytes += message.size();
         self.messages.push(message);
         self.rows.push(row);
     }
@@ -245,7 +267,10 @@ impl History {
         match failure.class {
             // Sent again, they would fail every turn that follows.
             ErrorClass::ImageRejected | ErrorClass::PayloadTooLarge => {
-                self.messages.iter_mut().for_each(without_pictures);
+                let note = "[A picture was here; the model's service did not take it.]";
+                let messages = self.messages.iter_mut();
+                messages.for_each(|message| compaction::take_pictures(message, note));
+                self.weigh();
             }
             ErrorClass::ContentPolicy => return self.forget_turn(),
             ErrorClass::Auth
@@ -279,6 +304,12 @@ impl History {
         self.draft = Draft::default();
         self.messages.truncate(self.turn_start);
         self.rows.truncate(self.turn_start);
+        self.weigh();
+    }
+
+    /// Counts its bytes anew, once messages have changed.
+    fn weigh(&mut self) {
+        self.bytes = self.messages.iter().map(Message::size).sum();
     }
 
     /// Ends the turn; the model's last word is its own, or the note.
@@ -317,45 +348,6 @@ impl Draft {
         if self.row == 0 {
             self.row = row;
         }
-    }
-}
-
-fn without_pictures(message: &mut Message) {
-    let content = match message {
-        Message::User(content) | Message::ToolResult { images: content, .. } => content,
-        Message::Assistant { .. } => return,
-    };
-    for piece in content {
-        if matches!(piece, Content::Image { .. }) {
-            *piece = Content::text("[A picture was here; the model's service did not take it.]");
-        }
-    }
-}
-
-fn size(message: &Message) -> usize {
-    match message {
-        Message::User(content) => content.iter().map(content_size).sum(),
-        Message::Assistant {
-            text, thought, calls, ..
-        } => text.len() + thought.len() + calls.iter().map(call_size).sum::<usize>(),
-        Message::ToolResult { text, images, .. } => text.len() + images.iter().map(content_size).sum::<usize>(),
-    }
-}
-
-fn content_size(content: &Content) -> usize {
-    /// What services count for a picture, whatever its bytes, in bytes of text.
-    const PICTURE: usize = 4 * 1_000;
-    match content {
-        Content::Text { text } | Content::Resource { text, .. } => text.len(),
-        Content::Image { .. } => PICTURE,
-        Content::Link { uri, name } => uri.len() + name.len(),
-    }
-}
-
-fn call_size(call: &Call) -> usize {
-    match &call.input {
-        CallInput::Json(input) => call.name.len() + input.to_string().len(),
-        CallInput::Malformed(text) => call.name.len() + text.len(),
     }
 }
 

@@ -35,6 +35,7 @@ pub mod offline;
 mod opening;
 mod options;
 pub mod outward;
+mod patience;
 pub mod plan;
 mod policy;
 mod pool;

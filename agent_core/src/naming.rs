@@ -70,6 +70,7 @@ fn ask(provider: &dyn Provider, exchange: &Exchange, cancel: &Cancel) -> Option<
         tools: &[],
         messages: &[Message::User(vec![Content::text(text)])],
         thinking: None,
+        counted: None,
     };
     let mut said = String::new();
     let reply = provider.complete(&request, cancel, &mut |delta| {

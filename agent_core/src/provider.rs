@@ -2,6 +2,8 @@
 //!
 //! A provider blocks, knows nothing of sessions, and keeps no history. No type of a library is in here.
 
+mod room;
+
 use std::fmt;
 use std::ops::ControlFlow;
 use std::str::FromStr;
@@ -12,6 +14,9 @@ use serde_json::Value;
 use crate::cancel::Cancel;
 use crate::content::Content;
 use crate::event::{CallInput, Failure};
+
+pub use room::Counted;
+pub(crate) use room::{FRAME, fixed_size, tokens};
 
 /// A language model that answers requests.
 pub trait Provider: Send + Sync {
@@ -174,6 +179,8 @@ pub struct Request<'a> {
     pub messages: &'a [Message],
     /// How much the model should think; `None` leaves it to the service.
     pub thinking: Option<ThoughtLevel>,
+    /// What its service counted of an earlier request of this conversation, if it has.
+    pub counted: Option<Counted>,
 }
 
 /// How much a model should think before it answers. Each dialect has words of its own for it; a model that is known not

@@ -9,7 +9,7 @@ use crate::config::Config;
 use crate::event::{ContextUse, Event};
 use crate::id::SessionId;
 use crate::prompt::Facts;
-use crate::provider::{ModelRef, Provider, ThoughtLevel};
+use crate::provider::{ModelRef, Provider, ThoughtLevel, ToolSpec};
 use crate::runtime::Folders;
 use crate::workspace::{Scope, Workspace};
 
@@ -52,6 +52,12 @@ pub(crate) struct Standing {
 }
 
 impl Settings {
+    /// Its tools as the model sees them.
+    pub(crate) fn specs(&self) -> Vec<ToolSpec> {
+        let tools = self.workspace.tools().iter();
+        tools.map(|tool| tool.spec().clone()).collect()
+    }
+
     /// Where the session works, as its workspace knows it.
     pub(crate) fn scope(&self, session: &SessionId) -> Scope {
         Scope {

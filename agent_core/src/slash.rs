@@ -15,7 +15,7 @@ use crate::history::History;
 use crate::id::{MessageId, TurnId};
 use crate::line::Voice;
 use crate::options;
-use crate::provider::{ModelRef, ProviderError, Usage};
+use crate::provider::{self, ModelRef, ProviderError, Usage};
 use crate::session::{Prompt, Session};
 use crate::title;
 use crate::tool::Tool;
@@ -166,25 +166,26 @@ fn compact(
     turn: TurnId,
 ) -> Result<(String, Usage), TurnError> {
     let mut history = session.take_history().read_on(&engine.store, &session.id)?;
+    let mut usage = Usage::default();
+    let settings = session.settings();
     let compactor = Compactor {
         session,
         turn,
         cancel,
-        provider: session.settings().provider,
+        tools: &settings.specs(),
+        provider: settings.provider,
         history: &mut history,
+        usage: &mut usage,
     };
     let made = compactor.make_room(Reason::Asked, &command.argument);
     session.keep_history(history);
-    Ok(match made? {
-        Made::Room { before, after, usage } => {
-            let text = format!("The conversation so far is summarised: about {before} tokens became {after}.");
-            (text, usage)
+    let text = match made? {
+        Made::Room { before, after } => {
+            format!("The conversation so far is summarised: about {before} tokens became {after}.")
         }
-        Made::Nothing => (
-            "There is nothing yet that a summary would make shorter.".to_owned(),
-            Usage::default(),
-        ),
-    })
+        Made::Nothing => "There is nothing yet that a summary would make shorter.".to_owned(),
+    };
+    Ok((text, usage))
 }
 
 fn answer(engine: &Engine, session: &Session, command: &Command, turn: TurnId) -> Result<String, TurnError> {
@@ -228,11 +229,15 @@ fn tools(session: &Session) -> String {
 fn context(engine: &Engine, session: &Session) -> Result<String, TurnError> {
     let mut history = History::read(&engine.store, &session.id)?;
     let (user, model, tools) = history.counts();
-    let used = session
-        .standing()
-        .context
-        .map_or_else(|| history.estimate(), |context| context.used);
-    let window = session.settings().provider.model().context_window;
+    let (standing, settings) = (session.standing(), session.settings());
+    let used = standing.context.map_or_else(
+        || {
+            let system = standing.system.unwrap_or_default();
+            history.tokens(provider::fixed_size(&system, &settings.specs()))
+        },
+        |context| context.used,
+    );
+    let window = settings.provider.model().context_window;
     let of = window.map_or_else(|| "an unknown number of".to_owned(), |window| window.to_string());
     Ok(format!(
         "About {used} of {of} tokens. Messages: {user} of yours, {model} of the model, {tools} results of tools."

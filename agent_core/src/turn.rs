@@ -21,7 +21,7 @@ use crate::line::Line;
 use crate::news::{self, News};
 use crate::opening;
 use crate::prompt::Facts;
-use crate::provider::{Finish, ModelRef, Provider, ProviderError, Reply, ToolSpec, Usage};
+use crate::provider::{self, Finish, ModelRef, Provider, ProviderError, Reply, ToolSpec, Usage};
 use crate::session::{Prompt, Session};
 use crate::settings::{Settings, Standing};
 use crate::setup::SetupError;
@@ -94,12 +94,7 @@ impl<'a> Turn<'a> {
             session,
             id: prompt.turn,
             cancel: prompt.cancel,
-            specs: settings
-                .workspace
-                .tools()
-                .iter()
-                .map(|tool| tool.spec().clone())
-                .collect(),
+            specs: settings.specs(),
             workspace: settings.workspace.clone(),
             history: session.take_history().read_on(&engine.store, &session.id)?,
             fallback: None,
@@ -186,10 +181,13 @@ impl<'a> Turn<'a> {
     fn work(&mut self) -> Result<StopReason, TurnError> {
         let mut empty_replies = 0;
         for step in 1..=self.settings().config.agent.max_steps {
-            if step > 1 && budget::is_spent(self) {
-                return Ok(StopReason::Budget);
-            }
-            let Answer { mut reply, spoke } = match asking::ask(self) {
+            let answer = match self.make_room(Reason::Full) {
+                // A summary costs too.
+                Ok(_) if self.has_cost(step) && budget::is_spent(self) => return Ok(StopReason::Budget),
+                Ok(_) => asking::ask(self),
+                Err(error) => Err(error),
+            };
+            let Answer { mut reply, spoke } = match answer {
                 Ok(answer) => answer,
                 Err(ProviderError::Cancelled) => return Ok(StopReason::Cancelled),
                 Err(error @ ProviderError::Failed(_)) => return Err(error.into()),
@@ -235,13 +233,18 @@ impl<'a> Turn<'a> {
         Ok(StopReason::MaxSteps)
     }
 
+    /// Whether the turn has cost something before this step.
+    fn has_cost(&self, step: u32) -> bool {
+        step > 1 || self.usage.cost_nano_usd.is_some()
+    }
+
     fn finish_step(&mut self, step: u32, reply: Reply) {
         let model = self.provider();
         let usage = budget::priced(reply.usage, model.model());
         self.usage = self.usage.plus(usage);
         self.spending.last = usage.cost_nano_usd;
         let context = ContextUse {
-            used: tokens(&usage).unwrap_or_else(|| self.history.estimate()),
+            used: tokens(&usage).unwrap_or_else(|| self.history.tokens(self.fixed_size())),
             window: model.model().context_window,
             cost_nano_usd: self.session.spent(usage.cost_nano_usd),
         };
@@ -254,6 +257,11 @@ impl<'a> Turn<'a> {
             finish: reply.finish,
             native: reply.native,
         });
+    }
+
+    /// Bytes of what each request has beside the messages.
+    pub(crate) fn fixed_size(&self) -> usize {
+        provider::fixed_size(&self.session.standing().system.unwrap_or_default(), &self.specs)
     }
 
     /// Takes the prompt and what followed out of the model's history; what was said stays on screen.
@@ -334,15 +342,11 @@ impl<'a> Turn<'a> {
             turn: self.id,
             cancel: &self.cancel,
             provider: self.provider(),
+            tools: &self.specs,
             history: &mut self.history,
+            usage: &mut self.usage,
         };
-        match compactor.make_room(reason, "")? {
-            Made::Room { usage, .. } => {
-                self.usage = self.usage.plus(usage);
-                Ok(true)
-            }
-            Made::Nothing => Ok(false),
-        }
+        Ok(compactor.make_room(reason, "")? != Made::Nothing)
     }
 
     /// Opens another model.

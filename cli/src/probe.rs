@@ -89,6 +89,7 @@ fn ask(
         }],
         messages: &[Message::User(vec![Content::text("Say: ok")])],
         thinking: None,
+        counted: None,
     };
     provider.complete(&request, cancel, sink).map(drop)
 }

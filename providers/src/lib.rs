@@ -27,7 +27,6 @@ mod pictures;
 mod remote;
 mod responses;
 mod retry_after;
-mod room;
 mod service;
 mod sse;
 mod trouble;

@@ -60,6 +60,7 @@ fn request(messages: &[Message]) -> Request<'_> {
         tools: &[],
         messages,
         thinking: None,
+        counted: None,
     }
 }
 

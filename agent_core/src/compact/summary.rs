@@ -2,19 +2,12 @@
 
 use std::ops::ControlFlow;
 
-use crossbeam_channel::{after, select};
-
-use super::Compactor;
+use super::{Compactor, helps};
 use crate::content::{Content, plain_text};
-use crate::event::{CallInput, ErrorClass};
-use crate::provider::{Delta, Message, ProviderError, Request, Usage};
-use crate::retry;
-
-/// A summary and what it took.
-pub(super) struct Summary {
-    pub(super) text: String,
-    pub(super) usage: Usage,
-}
+use crate::event::CallInput;
+use crate::history::note_all;
+use crate::patience::Patience;
+use crate::provider::{Delta, Finish, Message, ProviderError, Reply, Request};
 
 /// What the model is asked for.
 const TASK: &str = "[runtime] The conversation gets too long for your context. Write a summary that will take its place, \
@@ -22,84 +15,165 @@ for yourself to go on from. Say, under short headings: what the user wants, with
 has been done and found, with names of files, functions and commands; what was decided and why; what is still to do and \
 what comes next. Leave out what no longer matters. Call no tool; write the summary alone, at most 1,000 words.";
 
-/// How often a part is left out because the rest does not fit either.
+/// Tokens of a reply that has the summary, and thoughts before it.
+const LENGTH: u64 = 4096;
+/// How often a part is left out because the service does not take the rest either.
 const CUTS: usize = 3;
+/// A text of fewer bytes is not cut in half.
+const HALVED: usize = 1000;
 /// A line of the plain summary, in characters.
 const LINE: usize = 200;
 /// The end of the last answer in it, in characters.
 const LAST_WORDS: usize = 1500;
 
-/// Sums messages up.
-pub(super) fn of(compactor: &Compactor<'_>, messages: Vec<Message>, focus: &str) -> Result<Summary, ProviderError> {
-    let plain = plain(&messages);
+/// Sums up what is before a row.
+pub(super) fn of(compactor: &mut Compactor<'_>, before: u64, focus: &str) -> Result<String, ProviderError> {
+    let messages = compactor.history.before(before);
+    let plain = plain(messages);
     // The built-in model answers instructions and knows nothing of summaries.
     if compactor.provider.model().origin.base_url.is_empty() {
         return Ok(plain);
     }
-    let mut messages = messages;
-    let task = match focus {
-        "" => TASK.to_owned(),
-        focus => format!("{TASK} The user wants this above all: {focus}"),
-    };
-    let mut tries = 1;
+    let question = Question::new(messages.to_vec(), focus);
+    Ok(ask(compactor, question)?.unwrap_or(plain))
+}
+
+/// Asks until there is a summary, or the model gives none.
+fn ask(compactor: &mut Compactor<'_>, mut question: Question) -> Result<Option<String>, ProviderError> {
+    let mut patience = Patience::new();
     let mut cuts = 0;
+    while !question.fits(compactor) {
+        if !question.shrink() {
+            return Ok(None);
+        }
+    }
     loop {
-        let failure = match ask(compactor, &messages, &task) {
-            Ok(summary) if summary.text.trim().is_empty() => return Ok(plain),
-            Ok(summary) => return Ok(summary),
-            Err(ProviderError::Cancelled) => return Err(ProviderError::Cancelled),
-            Err(ProviderError::Failed(failure)) => failure,
-        };
-        if failure.class == ErrorClass::ContextOverflow && cuts < CUTS && messages.len() > 2 {
-            messages = later_half(messages);
-            cuts += 1;
-        } else if let Some(wait) = retry::wait_before_next(&failure, tries, fastrand::f64()) {
-            select! {
-                recv(compactor.cancel.closed()) -> _ => return Err(ProviderError::Cancelled),
-                recv(after(wait)) -> _ => tries += 1,
+        match question.once(compactor) {
+            Ok(Said::Summary(text)) => return Ok(Some(text)),
+            // Without tools and long outputs it may do better.
+            Ok(Said::Unfinished) if question.is_whole => {
+                question.shrink();
             }
-        } else {
-            tracing::warn!(failure = failure.message, "the model gave no summary");
-            return Ok(plain);
+            Ok(Said::Unfinished | Said::Nothing) => return Ok(None),
+            Err(ProviderError::Cancelled) => return Err(ProviderError::Cancelled),
+            Err(ProviderError::Failed(failure)) => {
+                if helps(failure.class) && cuts < CUTS && question.shrink() {
+                    cuts += 1;
+                } else if !patience.wait(&failure, compactor.cancel, |notice| compactor.tell(notice))? {
+                    tracing::warn!(failure = failure.message, "the model gave no summary");
+                    return Ok(None);
+                }
+            }
         }
     }
 }
 
-fn ask(compactor: &Compactor<'_>, messages: &[Message], task: &str) -> Result<Summary, ProviderError> {
-    let system = compactor.session.standing().system.unwrap_or_default();
-    let mut messages = messages.to_vec();
-    // Who speaks changes with each message: some services refuse two of the user's in a row.
-    match messages.last_mut() {
-        Some(Message::User(content)) => content.push(Content::text(task)),
-        Some(Message::Assistant { .. } | Message::ToolResult { .. }) | None => {
-            messages.push(Message::User(vec![Content::text(task)]));
+/// What the model is asked to sum up.
+struct Question {
+    /// The last one has the task.
+    messages: Vec<Message>,
+    /// It begins as the last request did, so that the service's cache of prompts has nearly all of it.
+    is_whole: bool,
+}
+
+/// What came of it.
+enum Said {
+    Summary(String),
+    /// It was cut, or the model would rather call tools.
+    Unfinished,
+    Nothing,
+}
+
+impl Question {
+    fn new(mut messages: Vec<Message>, focus: &str) -> Self {
+        let task = Content::text(match focus {
+            "" => TASK.to_owned(),
+            focus => format!("{TASK} The user wants this above all: {focus}"),
+        });
+        // Who speaks changes with each message: some services refuse two of the user's in a row.
+        match messages.last_mut() {
+            Some(Message::User(content)) => content.push(task),
+            Some(Message::Assistant { .. } | Message::ToolResult { .. }) | None => {
+                messages.push(Message::User(vec![task]));
+            }
+        }
+        Self {
+            messages,
+            is_whole: true,
         }
     }
-    let request = Request {
-        system: &system,
-        tools: &[],
-        messages: &messages,
-        thinking: None,
-    };
-    let mut text = String::new();
-    let reply = compactor.provider.complete(&request, compactor.cancel, &mut |delta| {
-        if let Delta::Text(piece) = delta {
-            text.push_str(&piece);
+
+    fn request<'a>(&'a self, compactor: &'a Compactor<'_>, system: &'a str) -> Request<'a> {
+        Request {
+            system,
+            tools: if self.is_whole { compactor.tools } else { &[] },
+            messages: &self.messages,
+            // Another level would be another prompt for some caches.
+            thinking: compactor.session.settings().thought,
+            counted: compactor.history.counted(compactor.fixed_size()),
         }
-        ControlFlow::Continue(())
-    });
-    if compactor.cancel.is_set() {
-        return Err(ProviderError::Cancelled);
     }
-    let usage = reply?.usage;
-    Ok(Summary { text, usage })
+
+    /// Whether the context holds it and a summary.
+    fn fits(&self, compactor: &Compactor<'_>) -> bool {
+        let model = compactor.provider.model();
+        let most = model
+            .max_output
+            .into_iter()
+            .chain(model.context_window.map(|window| window / 4));
+        let reply = most.fold(LENGTH, u64::min);
+        let system = compactor.session.standing().system.unwrap_or_default();
+        self.request(compactor, &system).leaves(reply, model)
+    }
+
+    /// Leaves something out: the tools and long outputs first, then the earlier half, and of what is one piece the end.
+    /// False where nothing is left to leave out.
+    fn shrink(&mut self) -> bool {
+        if self.is_whole {
+            self.is_whole = false;
+            self.messages.iter_mut().for_each(note_all);
+            return true;
+        }
+        let size = |messages: &[Message]| -> usize { messages.iter().map(Message::size).sum() };
+        let half = later_half(&self.messages);
+        if half.len() > 1 && size(&half) < size(&self.messages) {
+            self.messages = half;
+            return true;
+        }
+        halve_texts(&mut self.messages)
+    }
+
+    fn once(&self, compactor: &mut Compactor<'_>) -> Result<Said, ProviderError> {
+        let system = compactor.session.standing().system.unwrap_or_default();
+        let mut text = String::new();
+        let request = self.request(compactor, &system);
+        let reply = compactor.provider.complete(&request, compactor.cancel, &mut |delta| {
+            if let Delta::Text(piece) = delta {
+                text.push_str(&piece);
+            }
+            ControlFlow::Continue(())
+        });
+        let cancelled = compactor.cancel.is_set();
+        let Reply {
+            calls, finish, usage, ..
+        } = reply?;
+        compactor.pay(usage);
+        Ok(match finish {
+            _ if cancelled => return Err(ProviderError::Cancelled),
+            Finish::Length | Finish::ToolCalls => Said::Unfinished,
+            Finish::Stop if !calls.is_empty() => Said::Unfinished,
+            Finish::Stop if text.trim().is_empty() => Said::Nothing,
+            Finish::Stop => Said::Summary(text),
+            Finish::ContentFilter | Finish::Refusal => Said::Nothing,
+        })
+    }
 }
 
 /// The later half, begun by a message of the user's as services want it; no result is parted from its call.
-fn later_half(messages: Vec<Message>) -> Vec<Message> {
-    let half = messages.len() / 2;
-    let is_result = |message: &Message| matches!(message, Message::ToolResult { .. });
-    let mut rest: Vec<Message> = messages.into_iter().skip(half).skip_while(is_result).collect();
+fn later_half(messages: &[Message]) -> Vec<Message> {
+    let half = messages.iter().skip(messages.len() / 2);
+    let is_result = |message: &&Message| matches!(message, Message::ToolResult { .. });
+    let mut rest: Vec<Message> = half.skip_while(is_result).cloned().collect();
     let note = Content::text("[The beginning is left out.]");
     match rest.first_mut() {
         Some(Message::User(content)) => content.insert(0, note),
@@ -110,8 +184,38 @@ fn later_half(messages: Vec<Message>) -> Vec<Message> {
     rest
 }
 
+/// Cuts long texts in half. The last one is the task and stays. False where none is long.
+fn halve_texts(messages: &mut [Message]) -> bool {
+    let texts = messages.iter_mut().flat_map(|message| match message {
+        Message::User(content) => content.iter_mut().filter_map(text_of).collect(),
+        Message::Assistant { text, native, .. } => {
+            *native = None;
+            vec![text]
+        }
+        Message::ToolResult { .. } => Vec::new(),
+    });
+    let mut texts: Vec<&mut String> = texts.collect();
+    texts.pop();
+    let mut are_cut = false;
+    for text in texts.into_iter().filter(|text| text.len() > HALVED) {
+        let middle = text.len() / 2;
+        let half = text.char_indices().map(|(end, _)| end).find(|end| *end >= middle);
+        text.truncate(half.unwrap_or(0));
+        text.push_str(" […]");
+        are_cut = true;
+    }
+    are_cut
+}
+
+fn text_of(piece: &mut Content) -> Option<&mut String> {
+    match piece {
+        Content::Text { text } | Content::Resource { text, .. } => Some(text),
+        Content::Image { .. } | Content::Link { .. } => None,
+    }
+}
+
 /// What is plain to see: what the user asked, what was called, and the last answer.
-fn plain(messages: &[Message]) -> Summary {
+fn plain(messages: &[Message]) -> String {
     let mut text = String::from("What the user said:\n");
     let mut calls = Vec::new();
     let mut last = "";
@@ -141,10 +245,7 @@ fn plain(messages: &[Message]) -> Summary {
     if !last.is_empty() {
         text.push_str(&format!("\nThe last answer: {}\n", cut(last, LAST_WORDS)));
     }
-    Summary {
-        text,
-        usage: Usage::default(),
-    }
+    text
 }
 
 fn cut(text: &str, most: usize) -> String {

@@ -1,9 +1,9 @@
 //! What of a conversation makes room for more: where it may be cut, and what stands in the place of what was cut.
 
-use super::{History, size};
+use super::History;
 use crate::content::Content;
 use crate::event::Compaction;
-use crate::provider::Message;
+use crate::provider::{FRAME, Message};
 
 /// A shorter output is left as it is, in bytes.
 const SHORT: usize = 300;
@@ -12,6 +12,8 @@ const SHORT: usize = 300;
 const OPENING: &str = "[What was said before was summarised to make room. The summary:]";
 /// What stands as the model's answer to it: a conversation changes hands with each message.
 const ANSWER: &str = "[I go on from this summary.]";
+/// What stands for a picture.
+const PICTURE: &str = "[A picture, left out to make room.]";
 
 impl History {
     /// The row before which the conversation can be cut so that at most about `keep` bytes stay; none where that takes
@@ -21,7 +23,7 @@ impl History {
         let is_open = self.turn.is_some();
         let unseen = self
             .rows
-            .get(self.measured)
+            .get(self.seen)
             .filter(|_| is_open)
             .copied()
             .unwrap_or(u64::MAX);
@@ -34,7 +36,7 @@ impl History {
         let mut left = keep;
         let mut first = self.messages.len();
         while let Some(message) = first.checked_sub(1).map(|index| &self.messages[index]) {
-            let Some(rest) = left.checked_sub(size(message)) else {
+            let Some(rest) = left.checked_sub(message.size()) else {
                 break;
             };
             left = rest;
@@ -46,45 +48,41 @@ impl History {
         Some(next.map_or(self.seq + 1, |next| *next))
     }
 
-    /// The newest row that has a picture; none if there is at most one such row.
-    pub(crate) fn newest_picture(&mut self) -> Option<u64> {
+    /// The rows that have a picture.
+    pub(crate) fn picture_rows(&mut self) -> Vec<u64> {
         self.settle();
-        let with_picture = |(message, row): (&Message, &u64)| has_picture(message).then_some(*row);
+        let with_picture = |(message, row): (&Message, &u64)| pictures(message).next().map(|_| *row);
         let mut rows: Vec<u64> = self.messages.iter().zip(&self.rows).filter_map(with_picture).collect();
         rows.dedup();
-        (rows.len() > 1).then(|| rows.pop()).flatten()
+        rows
     }
 
-    /// Tokens of the messages before a row, roughly.
-    pub(crate) fn tokens_before(&mut self, row: u64) -> u64 {
+    /// The messages before a row.
+    pub(crate) fn before(&mut self, row: u64) -> &[Message] {
         self.settle();
-        let messages = &self.messages[..self.index_of(row)];
-        messages.iter().map(size).sum::<usize>() as u64 / 4
+        &self.messages[..self.index_of(row)]
     }
 
-    /// The messages before a row as they are summed up: without long outputs and pictures.
-    pub(crate) fn before(&mut self, row: u64) -> Vec<Message> {
-        self.settle();
-        let mut messages: Vec<Message> = self.messages[..self.index_of(row)].to_vec();
-        messages.iter_mut().for_each(|message| {
-            note_output(message);
-            note_pictures(message);
-        });
-        messages
-    }
-
-    /// Bytes that go if this is done.
-    pub(crate) fn freed(&mut self, before: u64, what: &Compaction) -> usize {
-        let now: usize = self.messages().iter().map(size).sum();
-        let mut then = Self {
-            messages: self.messages.clone(),
-            rows: self.rows.clone(),
-            turn_start: self.turn_start,
-            turn: self.turn,
-            ..Self::default()
+    /// Bytes that the messages take once this is done.
+    pub(crate) fn bytes_after(&mut self, before: u64, what: &Compaction) -> usize {
+        let all = self.bytes();
+        let index = self.index_of(before);
+        let old = &self.messages[..index];
+        let (takes, puts) = match what {
+            Compaction::Outputs => (old.iter().map(Message::size).sum(), old.iter().map(noted_size).sum()),
+            Compaction::Pictures => {
+                let pictures = old.iter().flat_map(pictures);
+                pictures.fold((0, 0), |(takes, puts), picture| {
+                    (takes + picture.room(), puts + PICTURE.len())
+                })
+            }
+            Compaction::Summary { text } => {
+                let takes: usize = old.iter().map(Message::size).sum();
+                let puts = self.heading(index, text).iter().map(Message::size).sum::<usize>();
+                (takes, puts + self.lost_prompt(index).map_or(0, Message::size))
+            }
         };
-        then.compact(before, what);
-        now.saturating_sub(then.messages.iter().map(size).sum())
+        all - takes + puts
     }
 
     /// Does what a stored compaction says.
@@ -92,25 +90,37 @@ impl History {
         self.settle();
         let index = self.index_of(before);
         match what {
-            Compaction::Outputs => self.messages[..index].iter_mut().for_each(|message| {
-                note_output(message);
-                note_pictures(message);
-            }),
-            Compaction::Pictures => self.messages[..index].iter_mut().for_each(note_pictures),
+            Compaction::Outputs => self.messages[..index].iter_mut().for_each(note_all),
+            Compaction::Pictures => {
+                let old = self.messages[..index].iter_mut();
+                old.for_each(|message| take_pictures(message, PICTURE));
+            }
             Compaction::Summary { text } => self.put_summary(index, text),
         }
-        self.measured = self.messages.len();
+        self.weigh();
     }
 
     /// The summary stands first, then the last prompt if that would be gone, then what is left.
     fn put_summary(&mut self, index: usize, text: &str) {
         let row = self.rows.get(index).copied().unwrap_or(self.seq);
-        let is_open = self.turn.is_some();
-        let prompt = (is_open && self.turn_start < index).then(|| self.messages[self.turn_start].clone());
+        let mut first = self.heading(index, text);
+        let prompt = self.lost_prompt(index).cloned();
+        self.turn_start = match prompt.is_some() {
+            true => first.len(),
+            false => (self.turn_start + first.len()).saturating_sub(index),
+        };
+        first.extend(prompt);
+        self.seen = self.seen.max(index) - index + first.len();
+        self.rows.splice(..index, first.iter().map(|_| row));
+        self.messages.splice(..index, first);
+    }
+
+    /// The messages that bring a summary in the place of those before `index`.
+    fn heading(&self, index: usize, text: &str) -> Vec<Message> {
         let mut first = vec![Message::User(vec![Content::text(format!("{OPENING}\n\n{text}"))])];
         // Who speaks changes with each message.
-        let is_next_user = prompt.is_some() || !matches!(self.messages.get(index), Some(Message::Assistant { .. }));
-        if is_next_user {
+        let next_speaks = matches!(self.messages.get(index), Some(Message::Assistant { .. }));
+        if self.lost_prompt(index).is_some() || !next_speaks {
             first.push(Message::Assistant {
                 text: ANSWER.to_owned(),
                 thought: String::new(),
@@ -118,13 +128,13 @@ impl History {
                 native: None,
             });
         }
-        self.turn_start = match prompt.is_some() {
-            true => first.len(),
-            false => (self.turn_start + first.len()).saturating_sub(index),
-        };
-        first.extend(prompt);
-        self.rows.splice(..index, first.iter().map(|_| row));
-        self.messages.splice(..index, first);
+        first
+    }
+
+    /// The prompt that the model works on, if it is among the messages before `index`.
+    fn lost_prompt(&self, index: usize) -> Option<&Message> {
+        let is_lost = self.turn.is_some() && self.turn_start < index;
+        is_lost.then(|| &self.messages[self.turn_start])
     }
 
     fn index_of(&self, row: u64) -> usize {
@@ -132,41 +142,74 @@ impl History {
     }
 }
 
-fn has_picture(message: &Message) -> bool {
-    let pieces = match message {
+fn pictures(message: &Message) -> impl Iterator<Item = &Content> {
+    let pieces: &[Content] = match message {
         Message::User(content) | Message::ToolResult { images: content, .. } => content,
-        Message::Assistant { .. } => return false,
+        Message::Assistant { .. } => &[],
     };
-    pieces.iter().any(|piece| matches!(piece, Content::Image { .. }))
+    pieces.iter().filter(|piece| matches!(piece, Content::Image { .. }))
 }
 
-/// One line in the place of a long output.
-fn note_output(message: &mut Message) {
+/// One line in the place of each long output, linked text and picture.
+pub(crate) fn note_all(message: &mut Message) {
     match message {
-        Message::ToolResult { text, name, .. } if text.len() > SHORT => {
-            *text = format!("[An output of {name}, {} bytes, left out to make room.]", text.len());
-        }
+        Message::ToolResult { text, name, .. } if text.len() > SHORT => *text = output_note(name, text),
         Message::User(content) => {
             for piece in content {
-                if let Content::Resource { uri, text, .. } = piece
-                    && text.len() > SHORT
-                {
-                    *piece = Content::text(format!("[The text of {uri}, left out to make room.]"));
+                if let Some(note) = resource_note(piece) {
+                    *piece = Content::text(note);
                 }
             }
         }
         Message::ToolResult { .. } | Message::Assistant { .. } => {}
     }
+    take_pictures(message, PICTURE);
 }
 
-fn note_pictures(message: &mut Message) {
+/// Bytes that a message has once [`note_all`] is done with it.
+fn noted_size(message: &Message) -> usize {
+    let piece_size = |piece: &Content| match piece {
+        Content::Image { .. } => PICTURE.len(),
+        Content::Text { .. } | Content::Resource { .. } | Content::Link { .. } => {
+            resource_note(piece).map_or_else(|| piece.room(), |note| note.len())
+        }
+    };
+    let pieces = match message {
+        Message::User(content) => content.iter().map(piece_size).sum(),
+        Message::ToolResult { text, name, images, .. } => {
+            let text = match text.len() {
+                ..=SHORT => text.len(),
+                _ => output_note(name, text).len(),
+            };
+            text + images.iter().map(piece_size).sum::<usize>()
+        }
+        Message::Assistant { .. } => return message.size(),
+    };
+    FRAME + pieces
+}
+
+fn output_note(name: &str, text: &str) -> String {
+    format!("[An output of {name}, {} bytes, left out to make room.]", text.len())
+}
+
+fn resource_note(piece: &Content) -> Option<String> {
+    match piece {
+        Content::Resource { uri, text, .. } if text.len() > SHORT => {
+            Some(format!("[The text of {uri}, left out to make room.]"))
+        }
+        Content::Resource { .. } | Content::Text { .. } | Content::Image { .. } | Content::Link { .. } => None,
+    }
+}
+
+/// A note in the place of each picture.
+pub(super) fn take_pictures(message: &mut Message, note: &str) {
     let pieces = match message {
         Message::User(content) | Message::ToolResult { images: content, .. } => content,
         Message::Assistant { .. } => return,
     };
     for piece in pieces {
         if matches!(piece, Content::Image { .. }) {
-            *piece = Content::text("[A picture, left out to make room.]");
+            *piece = Content::text(note);
         }
     }
 }

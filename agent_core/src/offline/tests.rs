@@ -11,6 +11,7 @@ fn ask(messages: &[Message]) -> (String, Vec<(String, Value)>, Finish) {
         tools: &[],
         messages,
         thinking: None,
+        counted: None,
     };
     let mut text = String::new();
     let reply = Offline::new()
@@ -303,6 +304,7 @@ fn a_cancel_or_a_sink_that_has_enough_ends_the_answer() {
             tools: &[],
             messages: &messages,
             thinking: None,
+            counted: None,
         };
         let mut got = 0;
         let result = Offline::new().complete(&request, &cancel, &mut |_| {

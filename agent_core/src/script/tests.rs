@@ -11,6 +11,7 @@ const REQUEST: Request<'_> = Request {
     tools: &[],
     messages: &[],
     thinking: None,
+    counted: None,
 };
 
 fn name() -> ModelRef {

@@ -11,7 +11,6 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::effort::effort;
-use crate::room;
 use message::Outgoing;
 
 /// The one host that wants the newer name for the limit of a reply, and refuses the older.
@@ -66,7 +65,7 @@ struct Function<'a> {
 
 /// Writes a request to `model` at `host` as JSON.
 pub(super) fn body(request: &Request<'_>, model: &ModelInfo, host: &str) -> String {
-    let limit = room::reply_limit(request, model);
+    let limit = request.reply_limit(model);
     let (newer, older) = if host == OPENAI { (limit, None) } else { (None, limit) };
     let tools = if model.tools { request.tools } else { &[] };
     let body = Body {

@@ -12,7 +12,6 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::bare;
-use crate::room;
 use content::{Outgoing, outgoing};
 use part::Part;
 use thinking::{Thinking, thinking};
@@ -62,7 +61,7 @@ struct Generation {
 /// Writes a request to `model` as JSON.
 pub(super) fn body(request: &Request<'_>, model: &ModelInfo) -> String {
     let tools = if model.tools { request.tools } else { &[] };
-    let max_output_tokens = room::reply_limit(request, model);
+    let max_output_tokens = request.reply_limit(model);
     let name = bare(&model.origin.model);
     let thinking_config = request.thinking.map(|level| thinking(level, name));
     let body = Body {

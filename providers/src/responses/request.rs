@@ -10,7 +10,6 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::effort::{effort, thinks};
-use crate::room;
 use item::Outgoing;
 
 /// The body of a request. What differs from step to step stands last.
@@ -64,7 +63,7 @@ pub(super) fn body(request: &Request<'_>, model: &ModelInfo) -> String {
         instructions: request.system,
         tools: tools.iter().map(tool).collect(),
         input: item::outgoing(request, model),
-        max_output_tokens: room::reply_limit(request, model),
+        max_output_tokens: request.reply_limit(model),
         reasoning: request
             .thinking
             .and_then(|level| effort(level, name))

@@ -152,6 +152,7 @@ fn question() -> Request<'static> {
         tools: &[],
         messages: &[],
         thinking: None,
+        counted: None,
     }
 }
 

@@ -81,3 +81,45 @@ fn a_budget_that_can_not_be_kept_is_told() {
     assert_eq!(stage.prompt("go"), "end_turn");
     assert_eq!(times_told(&stage.client, 0, "the budget is not kept"), 1);
 }
+
+/// A turn after which the context is full, and what follows it.
+fn fills_up(more: &str) -> Stage {
+    let counted = |text: &str, used: u64| {
+        let chunk = json!({"choices": [{"delta": {"content": text}, "finish_reason": "stop"}]});
+        let usage = json!({"prompt_tokens": used, "completion_tokens": 100});
+        Reply::sse(format!(
+            "data: {chunk}\n\ndata: {}\n\n",
+            json!({"choices": [], "usage": usage})
+        ))
+    };
+    let replies = vec![
+        counted("done", 9_000),
+        counted("SUMMARY", 9_000),
+        counted("done", 3_000),
+    ];
+    let models = "models = [{ id = \"m\", context_window = 10000, max_output = 1000, \
+                  price = { input = 100.0, output = 1000.0 } }]\n";
+    let mut stage = Stage::with_config(replies, &format!("{models}{more}"));
+    assert_eq!(stage.prompt(&"words ".repeat(4_500)), "end_turn");
+    stage
+}
+
+#[test]
+fn a_summary_has_its_price_too() {
+    let mut stage = fills_up("");
+    assert_eq!(stage.prompt("go on"), "end_turn");
+    assert_eq!(shown(&stage), [1.0, 2.0, 2.4]);
+    let mut stage = stage.reload();
+    let gauge = stage
+        .client
+        .wait_for(|message| message["params"]["update"]["sessionUpdate"] == "usage_update");
+    assert_eq!(gauge["params"]["update"]["cost"]["amount"], 2.4);
+}
+
+#[test]
+fn a_summary_counts_into_the_budget() {
+    let mut stage = fills_up("[budget]\nmax_cost_usd = 0.5\n");
+    assert_eq!(stage.prompt("go on"), "max_turn_requests");
+    assert_eq!(times_told(&stage.client, 0, "stopped at the budget of $0.5 a turn"), 1);
+    assert_eq!(shown(&stage), [1.0, 2.0]);
+}

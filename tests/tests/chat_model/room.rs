@@ -1,9 +1,11 @@
 //! A conversation that gets too long for its model's context, and how room is made.
 
+use providers::Dialect;
 use serde_json::{Value, json};
 use talaria_tests::client::{Client, Home};
+use talaria_tests::counting::{self, tokens};
 use talaria_tests::mock::{Asked, Mock, Reply};
-use talaria_tests::start::{asked, load, times_told};
+use talaria_tests::start::{asked, config_of, load, times_told};
 
 use crate::{check_paired, last_of, roles};
 
@@ -23,6 +25,11 @@ fn using(used: u64, delta: &Value, finish: &str) -> Reply {
     let chunk = json!({"choices": [{"delta": delta, "finish_reason": finish}]});
     let usage = json!({"choices": [], "usage": {"prompt_tokens": used, "completion_tokens": 0}});
     Reply::sse(format!("data: {chunk}\n\ndata: {usage}\n\n"))
+}
+
+/// A reply of a service that counts.
+fn counts(asked: &Asked, text: &str) -> Reply {
+    counting::answer(Dialect::OpenaiChat, WINDOW, asked, text)
 }
 
 fn says(used: u64, text: &str) -> Reply {
@@ -71,11 +78,11 @@ fn gauges(client: &Client, from: usize) -> Vec<u64> {
 #[test]
 fn a_context_that_gets_full_is_summarised_and_nothing_is_lost() {
     let mock = Mock::answering(|asked| match last_of(asked, "user") {
-        "first" => says(3000, &"The answer to the first. ".repeat(20)),
-        "second" => says(8200, &"The answer to the second. ".repeat(20)),
-        "third" => says(1200, "The answer to the third."),
-        "fourth" => says(1400, "The answer to the fourth."),
-        _ => says(8200, "SUMMARY"),
+        "first" => counts(asked, &"The answer to the first. ".repeat(400)),
+        "second" => counts(asked, &"The answer to the second. ".repeat(550)),
+        "third" => counts(asked, "The answer to the third."),
+        "fourth" => counts(asked, "The answer to the fourth."),
+        _ => counts(asked, "SUMMARY"),
     });
     let home = home(&mock, false);
     let (mut client, session) = talk(&home);
@@ -87,16 +94,17 @@ fn a_context_that_gets_full_is_summarised_and_nothing_is_lost() {
     assert_eq!(times_told(&client, from, "summarised to make room"), 1);
     assert!(!client.said(from).contains("SUMMARY"), "{}", client.said(from));
     let gauge = gauges(&client, from);
-    assert!(gauge[0] < 8000 && gauge[1] == 1200, "{gauge:?}");
     let requests = mock.requests();
     assert_eq!(requests.len(), 4);
+    let used = tokens(&requests[3].raw) + tokens("The answer to the third.");
+    assert!(gauge[0].abs_diff(used) < 200 && gauge[1] == used, "{gauge:?}");
     assert!(wants_summary(&requests[2]));
     assert_eq!(roles(&requests[3]), "suau");
     assert!(requests[3].raw.contains("SUMMARY") && !requests[3].raw.contains("The answer to"));
     assert_eq!(last_of(&requests[3], "user"), "third");
     for request in &requests {
         let most = request.body["max_tokens"].as_u64().unwrap();
-        assert!(request.raw.len() as u64 / 3 + most <= WINDOW, "{}", request.raw);
+        assert!(tokens(&request.raw) + most <= WINDOW, "{}", request.raw);
     }
 
     client.kill();
@@ -105,7 +113,7 @@ fn a_context_that_gets_full_is_summarised_and_nothing_is_lost() {
     assert_eq!(asked(&client, from), ["first", "second", "third"]);
     assert!(client.said(from).contains("The answer to the first."));
     let gauge = client.wait_for(|message| message["params"]["update"]["sessionUpdate"] == "usage_update");
-    assert_eq!(gauge["params"]["update"]["used"], 1200, "{gauge}");
+    assert_eq!(gauge["params"]["update"]["used"], used, "{gauge}");
     assert_eq!(client.prompt(&session, "fourth"), "end_turn");
     assert_eq!(roles(&mock.requests()[4]), "suauau");
     assert!(mock.requests()[4].raw.contains("SUMMARY"));
@@ -136,19 +144,19 @@ fn old_outputs_become_notes_where_that_is_enough() {
 
 #[test]
 fn the_prompt_of_a_long_turn_stays_and_no_call_is_parted_from_its_result() {
-    let mut used = 2000;
+    let mut number = 0;
     let mock = Mock::answering(move |asked| {
         if wants_summary(asked) {
-            return says(1, "SUMMARY");
+            return counts(asked, "SUMMARY");
         }
-        used = if asked.raw.contains("SUMMARY") {
-            3000
-        } else {
-            used + 1500
-        };
+        number += 1;
         match asked.raw.contains("SUMMARY") {
-            false => reads(used, &format!("f{used}")),
-            true => says(used, "done"),
+            // Three short ones and then one that is long.
+            false => reads(
+                tokens(&asked.raw),
+                &format!("f{number}{}", "x".repeat(number / 4 * 9000)),
+            ),
+            true => counts(asked, "done"),
         }
     });
     let home = home(&mock, false);
@@ -200,14 +208,14 @@ fn an_overflow_in_the_summary_itself_is_survived() {
             let is_long = always || asked.raw.contains("the first prompt");
             match (wants_summary(asked), last_of(asked, "user")) {
                 (true, _) if is_long => overflow(),
-                (true, _) => says(1, "SUMMARY"),
-                (false, "now") => says(900, "there is room"),
-                (false, _) => says(8500, "ok"),
+                (true, _) => counts(asked, "SUMMARY"),
+                (false, "now") => counts(asked, "there is room"),
+                (false, _) => counts(asked, &"ok ".repeat(200)),
             }
         });
         let home = home(&mock, false);
         let (mut client, session) = talk(&home);
-        let first = format!("the first prompt {}", "x".repeat(400));
+        let first = format!("the first prompt {}", "x ".repeat(14_000));
         assert_eq!(client.prompt(&session, &first), "end_turn");
         assert_eq!(client.prompt(&session, "now"), "end_turn");
         assert!(client.said(0).ends_with("there is room"));
@@ -223,13 +231,13 @@ fn an_overflow_in_the_summary_itself_is_survived() {
 
 #[test]
 fn a_cancel_ends_the_making_of_a_summary() {
-    let mock = Mock::answering(|asked| match (wants_summary(asked), last_of(asked, "user")) {
-        (true, _) => Reply::silence(),
-        (false, _) => says(8500, "ok"),
+    let mock = Mock::answering(|asked| match wants_summary(asked) {
+        true => Reply::silence(),
+        false => counts(asked, "ok"),
     });
     let home = home(&mock, false);
     let (mut client, session) = talk(&home);
-    assert_eq!(client.prompt(&session, &"first ".repeat(100)), "end_turn");
+    assert_eq!(client.prompt(&session, &"first ".repeat(5000)), "end_turn");
     for prompt in ["second", "/compact"] {
         let before = mock.requests().len();
         let prompt = client.begin_prompt(&session, prompt);
@@ -242,8 +250,8 @@ fn a_cancel_ends_the_making_of_a_summary() {
 #[test]
 fn a_summary_can_be_asked_for_and_told_what_to_dwell_on() {
     let mock = Mock::answering(|asked| match wants_summary(asked) {
-        true => says(500, "SUMMARY of the parser"),
-        false => says(4000, &"a long answer ".repeat(40)),
+        true => counts(asked, "SUMMARY of the parser"),
+        false => counts(asked, &"a long answer ".repeat(400)),
     });
     let home = home(&mock, false);
     let (mut client, session) = talk(&home);
@@ -254,7 +262,8 @@ fn a_summary_can_be_asked_for_and_told_what_to_dwell_on() {
     assert_eq!(client.prompt(&session, "/compact the parser"), "end_turn");
     assert!(last_of(&mock.requests()[1], "user").ends_with("above all: the parser"));
     assert!(client.said(from).contains("is summarised"), "{}", client.said(from));
-    assert!(gauges(&client, from)[0] < 4000, "{:?}", gauges(&client, from));
+    let made = gauges(&client, from)[0];
+    assert!(made < tokens(&mock.requests()[1].raw), "{made}");
     assert_eq!(client.prompt(&session, "second"), "end_turn");
     assert!(mock.requests()[2].raw.contains("SUMMARY of the parser"));
     assert!(!mock.requests()[2].raw.contains("a long answer"));
@@ -302,4 +311,123 @@ fn an_output_that_alone_is_too_large_gives_way_to_a_note() {
         "{}",
         last.raw
     );
+}
+
+#[test]
+fn a_summary_that_is_cut_or_filtered_is_not_taken() {
+    for (finish, times) in [("length", 2), ("content_filter", 1)] {
+        let mock = Mock::answering(move |asked| match wants_summary(asked) {
+            true => using(tokens(&asked.raw), &json!({"content": "SUMM"}), finish),
+            false => counts(asked, "fine"),
+        });
+        let home = home(&mock, false);
+        let (mut client, session) = talk(&home);
+        for _ in 0..4 {
+            assert_eq!(client.prompt(&session, &"words ".repeat(1500)), "end_turn");
+        }
+        assert_eq!(
+            mock.requests().iter().filter(|asked| wants_summary(asked)).count(),
+            times
+        );
+        let last = mock.requests().pop().unwrap();
+        assert!(!last.raw.contains("SUMM"), "{}", last.raw);
+        assert!(last.raw.contains("What the user said"), "{}", last.raw);
+    }
+}
+
+#[test]
+fn a_model_that_calls_instead_of_summing_up_is_asked_without_tools() {
+    let mock = Mock::answering(|asked| match (wants_summary(asked), asked.body["tools"].is_null()) {
+        (true, false) => reads(tokens(&asked.raw), "a.txt"),
+        (true, true) => counts(asked, "SUMMARY"),
+        (false, _) => counts(asked, "fine"),
+    });
+    let home = home(&mock, false);
+    let (mut client, session) = talk(&home);
+    for _ in 0..4 {
+        assert_eq!(client.prompt(&session, &"words ".repeat(1500)), "end_turn");
+    }
+    let last = mock.requests().pop().unwrap();
+    assert!(last.raw.contains("SUMMARY"), "{}", last.raw);
+    check_paired(&last);
+}
+
+#[test]
+fn a_summary_is_asked_for_behind_what_the_service_has_in_its_cache() {
+    let mock = Mock::answering(|asked| match wants_summary(asked) {
+        true => counts(asked, "SUMMARY"),
+        false if last_of(asked, "user") == "read" && roles(asked).ends_with('u') => reads(tokens(&asked.raw), "a.txt"),
+        false => counts(asked, "fine"),
+    });
+    let home = home(&mock, false);
+    std::fs::write(home.workspace().join("a.txt"), "line of text\n".repeat(400)).unwrap();
+    let (mut client, session) = talk(&home);
+    for prompt in ["read", &"words ".repeat(2000), &"words ".repeat(1000), "last"] {
+        assert_eq!(client.prompt(&session, prompt), "end_turn");
+    }
+    let requests = mock.requests();
+    let at = requests.iter().position(wants_summary).unwrap();
+    let (before, summary) = (&requests[at - 1], &requests[at]);
+    assert_eq!(before.body["tools"], summary.body["tools"]);
+    let shared = summary.messages().len() - 1;
+    assert!(shared > 3, "{}", summary.raw);
+    assert_eq!(before.messages()[..shared], summary.messages()[..shared]);
+}
+
+#[test]
+fn a_wait_for_a_summary_is_told() {
+    let mut is_busy = true;
+    let mock = Mock::answering(move |asked| match wants_summary(asked) {
+        true if std::mem::take(&mut is_busy) => Reply::answer("HTTP/1.1 429 Too Many Requests\nretry-after: 1", "{}"),
+        true => counts(asked, "SUMMARY"),
+        false => counts(asked, "fine"),
+    });
+    let home = home(&mock, false);
+    let (mut client, session) = talk(&home);
+    assert_eq!(client.prompt(&session, &"first ".repeat(5000)), "end_turn");
+    let from = client.log.len();
+    assert_eq!(client.prompt(&session, "second"), "end_turn");
+    assert_eq!(times_told(&client, from, "trying again in 1 s"), 1);
+    assert!(mock.requests().pop().unwrap().raw.contains("SUMMARY"));
+}
+
+#[test]
+fn a_conversation_of_text_that_is_too_large_for_the_service_gets_shorter() {
+    // As a service words it that takes so many tokens a minute; it says nothing of a context.
+    for most in [26_000, 12_000] {
+        let mut is_tight = false;
+        let mock = Mock::answering(move |asked| {
+            is_tight |= last_of(asked, "user") == "tight";
+            let taken = if is_tight { most } else { usize::MAX };
+            let text = match wants_summary(asked) {
+                true => "SUMMARY".to_owned(),
+                false => "words ".repeat(1000),
+            };
+            match asked.raw.len() {
+                size if size <= taken => using(tokens(&asked.raw), &json!({ "content": text }), "stop"),
+                _ => Reply::answer(
+                    "HTTP/1.1 413 Payload Too Large\ncontent-type: application/json",
+                    json!({"error": {"message": "Request too large for model `m` on tokens per minute (TPM): \
+                        Limit 6000, Requested 8000", "type": "tokens", "code": "rate_limit_exceeded"}})
+                    .to_string(),
+                ),
+            }
+        });
+        let home = Home::with_config(&config_of(&mock, ""));
+        let (mut client, session) = talk(&home);
+        for prompt in ["one", "two", "three", "four", "five", "tight", "and on", "and on"] {
+            assert_eq!(client.prompt(&session, prompt), "end_turn", "{most}: {prompt}");
+        }
+        assert!(times_told(&client, 0, "summarised to make room") > 0);
+    }
+}
+
+#[test]
+fn a_service_that_takes_too_little_is_told_with_what_helps() {
+    let mock = Mock::answering(|_| Reply::answer("HTTP/1.1 413 Payload Too Large", "too large"));
+    let home = home(&mock, false);
+    let (mut client, session) = talk(&home);
+    let prompt = client.begin_prompt(&session, "hi");
+    let error = client.response(prompt).unwrap_err();
+    assert!(error["message"].as_str().unwrap().contains("/compact"), "{error}");
 }

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod growing;
 mod named;
 mod past;
 mod random;

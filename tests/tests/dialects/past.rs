@@ -248,6 +248,7 @@ static NATIVES: LazyLock<HashMap<&'static str, Native>> = LazyLock::new(|| {
             tools: &[],
             messages: &[Message::User(vec![Content::text("go")])],
             thinking: None,
+            counted: None,
         };
         let model = remote::open(dialect, &mock, model(dialect));
         let reply = model.complete(&request, &Cancel::new(), &mut |_| std::ops::ControlFlow::Continue(()));

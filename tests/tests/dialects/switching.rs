@@ -3,6 +3,7 @@
 use providers::Dialect;
 use serde_json::{Value, json};
 use talaria_tests::client::{Client, Home};
+use talaria_tests::counting::tokens;
 use talaria_tests::mock::{Asked, Mock};
 use talaria_tests::spoken::{DIALECTS, Spoken};
 use talaria_tests::start::times_told;
@@ -151,13 +152,14 @@ fn a_session_that_comes_to_a_smaller_context_makes_room_there() {
     for (from, to) in DIALECTS.into_iter().zip(DIALECTS.into_iter().cycle().skip(1)) {
         let mut stage = Stage::answering(|_, asked| {
             if asked.raw.contains("Write a summary") {
-                return Spoken::text("SUMMARY of all.").using(100);
+                return Spoken::text("SUMMARY of all.").using(tokens(&asked.raw));
             }
             // About 5,000 tokens a reply.
-            match asked.raw.contains("SUMMARY of all.") || asked.raw.contains("last prompt") {
-                true => Spoken::text("Short.").using(2_000),
-                false => Spoken::text(&"many words ".repeat(2_000)).using(30_000),
-            }
+            let text = match asked.raw.contains("SUMMARY of all.") || asked.raw.contains("last prompt") {
+                true => "Short.".to_owned(),
+                false => "many words ".repeat(2_000),
+            };
+            Spoken::text(&text).using(tokens(&asked.raw))
         });
         stage.choose(from, LARGE);
         for prompt in ["first prompt", "second prompt", "third prompt"] {

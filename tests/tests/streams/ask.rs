@@ -78,6 +78,7 @@ pub(crate) fn prompt() -> Request<'static> {
         tools: &[],
         messages: MESSAGES.get_or_init(|| vec![Message::User(vec![Content::text("go")])]),
         thinking: None,
+        counted: None,
     }
 }
 

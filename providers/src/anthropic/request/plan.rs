@@ -6,7 +6,6 @@ use serde::Serialize;
 
 use super::thinking::{self, Effort, Thinking};
 use super::turn::Turn;
-use crate::room;
 
 /// Tokens of an answer, where nobody has said what the model can.
 const ANSWER: u64 = 8192;
@@ -25,8 +24,8 @@ pub(super) struct Plan {
 pub(super) fn plan(request: &Request<'_>, model: &ModelInfo, turns: &[Turn<'_>]) -> Plan {
     let level = request.thinking.unwrap_or(ThoughtLevel::Off);
     let most = model.max_output.unwrap_or(ANSWER + thinking::budget(level));
-    let room = room::left(request, model).unwrap_or(most);
-    // None at all is refused; the service may tell that the context is full.
+    let room = request.room(model).unwrap_or(most);
+    // None at all is refused.
     let max_tokens = most.min(room).max(1);
     let (thinking, output_config) = thinking::fields(level, &model.origin.model, max_tokens, turns);
     Plan {

@@ -46,6 +46,7 @@ fn request<'a>(tools: &'a [ToolSpec], messages: &'a [Message]) -> Request<'a> {
         tools,
         messages,
         thinking: None,
+        counted: None,
     }
 }
 

@@ -34,6 +34,7 @@ fn write(system: &str, messages: &[Message], model: &ModelInfo, host: &str) -> V
         tools: &tools,
         messages,
         thinking: None,
+        counted: None,
     };
     serde_json::from_str(&body(&request, model, host)).unwrap()
 }
@@ -231,8 +232,8 @@ fn the_reply_never_asks_for_more_room_than_is_left() {
     assert!((8_500..9_000).contains(&room), "{room}");
     assert_eq!(
         limit(Some(1000), Some(500), "", 3000),
-        (None, None),
-        "no room is the service's to tell"
+        (Some(250), None),
+        "a few words are no reply"
     );
 }
 

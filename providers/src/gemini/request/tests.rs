@@ -34,6 +34,7 @@ fn write(messages: &[Message], thinking: Option<ThoughtLevel>, model: &ModelInfo
         tools: &tools,
         messages,
         thinking,
+        counted: None,
     };
     body(&request, model)
 }
@@ -104,6 +105,7 @@ fn a_request_says_what_is_asked_and_no_more() {
         tools: &[],
         messages: &[user("hi")],
         thinking: None,
+        counted: None,
     };
     let expect = json!({"contents": [{"role": "user", "parts": [{"text": "hi"}]}]});
     assert_eq!(super::body(&bare, &model("m")), expect.to_string());

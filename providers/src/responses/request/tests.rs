@@ -34,6 +34,7 @@ fn write(messages: &[Message], thinking: Option<ThoughtLevel>, model: &ModelInfo
         tools: &tools,
         messages,
         thinking,
+        counted: None,
     };
     body(&request, model)
 }
