@@ -146,7 +146,7 @@ impl Compactor<'_> {
     fn pay(&mut self, usage: Usage) {
         let usage = budget::priced(usage, self.provider.model());
         *self.usage = self.usage.plus(usage);
-        self.session.spent(usage.cost_nano_usd);
+        self.session.spend(Some(self.turn), usage);
     }
 
     fn tell(&self, notice: Event) {

@@ -285,7 +285,7 @@ pub enum SessionChange {
     Cwd(#[serde(with = "json_path")] PathBuf),
     /// What its model has been told of it.
     Told(Facts),
-    /// Tokens were used for it beside its turns: its title was asked for.
+    /// Tokens were used for it beside its steps: its title was asked for, or a summary.
     Spent(Usage),
 }
 

@@ -40,7 +40,7 @@ pub(crate) fn begin(engine: &Arc<Engine>, session: &Arc<Session>, provider: Arc<
     let name = move || {
         let named = catch_unwind(AssertUnwindSafe(|| ask(provider.as_ref(), &exchange, &cancel)));
         if let Ok(Some(Suggested { title, usage })) = named {
-            spend(&session, usage);
+            session.spend(None, usage);
             if let Some(title) = title {
                 give(&session, &provisional, title, &cancel);
             }
@@ -100,16 +100,6 @@ fn in_reply(said: &str) -> Option<String> {
         .trim_start_matches(frame)
         .trim_end_matches(|letter| letter == '.' || frame.contains(&letter));
     title::from_text(title).ok()
-}
-
-/// Counts what the question has cost among the session's costs.
-fn spend(session: &Session, usage: Usage) {
-    if usage == Usage::default() {
-        return;
-    }
-    session.spent(usage.cost_nano_usd);
-    let change = SessionChange::Spent(usage);
-    session.line.emit(None, Event::SessionChanged { change });
 }
 
 /// Gives the title, unless the user has given one meanwhile or a new turn has begun.

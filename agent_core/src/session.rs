@@ -16,6 +16,7 @@ use crate::history::{Exchange, History};
 use crate::id::{ApprovalId, SessionId, TurnId};
 use crate::line::Line;
 use crate::outward::{CallError, SessionView};
+use crate::provider::Usage;
 use crate::settings::{Settings, Standing};
 use crate::slash;
 
@@ -153,6 +154,15 @@ impl Session {
             (before, step) => Some(before.unwrap_or(0) + step.unwrap_or(0)),
         };
         *spent
+    }
+
+    /// Counts what was used beside the steps of its turns.
+    pub(crate) fn spend(&self, turn: Option<TurnId>, usage: Usage) {
+        if usage != Usage::default() {
+            self.spent(usage.cost_nano_usd);
+            let change = SessionChange::Spent(usage);
+            self.line.emit(turn, Event::SessionChanged { change });
+        }
     }
 
     /// Tells of a change. A session that was never prompted has no history, and so nothing in it changes.

@@ -230,13 +230,14 @@ fn context(engine: &Engine, session: &Session) -> Result<String, TurnError> {
     let mut history = History::read(&engine.store, &session.id)?;
     let (user, model, tools) = history.counts();
     let (standing, settings) = (session.standing(), session.settings());
-    let used = standing.context.map_or_else(
-        || {
+    let used = match standing.context {
+        Some(context) => context.used,
+        None if history.messages().is_empty() => 0,
+        None => {
             let system = standing.system.unwrap_or_default();
             history.tokens(provider::fixed_size(&system, &settings.specs()))
-        },
-        |context| context.used,
-    );
+        }
+    };
     let window = settings.provider.model().context_window;
     let of = window.map_or_else(|| "an unknown number of".to_owned(), |window| window.to_string());
     Ok(format!(

@@ -27,12 +27,12 @@ pub(super) fn fold(record: &mut SessionRecord, envelope: &Envelope, at_ms: i64) 
         Event::UserMessage { command: false, .. } | Event::AgentText { .. } => record.messages += 1,
         Event::StepFinished { usage, context, .. } => {
             record.usage = record.usage.plus(*usage);
-            take_context(record, *context);
+            record.context = Some(*context);
         }
         Event::SessionChanged { change } => change_session(record, change),
         // The notes that told more are out of the history; what the prompt says is still there.
         Event::Compacted { what, context, .. } => {
-            take_context(record, *context);
+            record.context = Some(*context);
             if matches!(what, Compaction::Summary { .. }) {
                 record.told.clone_from(&record.begun);
             }
@@ -51,12 +51,6 @@ pub(super) fn fold(record: &mut SessionRecord, envelope: &Envelope, at_ms: i64) 
         | Event::TurnFinished { .. }
         | Event::TurnFailed { .. } => {}
     }
-}
-
-/// The context has the cost of summaries too, which is no step's.
-fn take_context(record: &mut SessionRecord, context: ContextUse) {
-    record.usage.cost_nano_usd = context.cost_nano_usd.or(record.usage.cost_nano_usd);
-    record.context = Some(context);
 }
 
 fn change_session(record: &mut SessionRecord, change: &SessionChange) {

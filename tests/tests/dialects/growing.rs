@@ -101,10 +101,9 @@ fn a_session_that_grows_never_asks_for_too_much_nor_gets_too_little() {
             fullest > model.window * 7 / 10,
             "{dialect:?}: {fullest} is no full context"
         );
-        let gauges = client.updates(0).into_iter();
+        let mut gauges = client.updates(0).into_iter();
         let gauge = gauges
-            .filter(|update| update["sessionUpdate"] == "usage_update")
-            .next_back()
+            .rfind(|update| update["sessionUpdate"] == "usage_update")
             .unwrap();
         let used = tokens(&requests.last().unwrap().raw) + tokens(&text_of(model.least));
         assert_eq!(gauge["used"], used, "{dialect:?}");

@@ -207,7 +207,8 @@ fn input_and_reply_fit_into_the_window_in_every_request() {
     model.max_output = Some(3000);
     let provider = RemoteModel::new(service, model, handle()).unwrap();
     let mut conversation = Vec::new();
-    for _ in 0..12 {
+    // As far as a conversation grows before room is made.
+    for _ in 0..8 {
         conversation.push(Message::User(vec![Content::text("word ".repeat(200))]));
         ask_with(&provider, &conversation).end.unwrap();
     }
