@@ -219,6 +219,7 @@ fn every_tool_has_its_kind_and_shows_its_arguments() {
         ("terminal", "execute", json!({"command": "true"})),
         ("process", "execute", json!({"action": "list"})),
         ("todo", "think", json!({"items": []})),
+        ("web_fetch", "fetch", json!({"url": "http://127.0.0.1:9/"})),
         ("of_no_kind", "other", json!({"deep": {"er": [1, null]}})),
     ];
     let made: Vec<(&str, Value)> = inputs.iter().map(|(name, _, input)| (*name, input.clone())).collect();
