@@ -90,7 +90,7 @@ fn next_model(turn: &mut Turn<'_>, failure: Failure) -> Result<Fallback, Provide
             Ok(provider) => {
                 turn.emit(Event::Notice {
                     severity: Severity::Warning,
-                    title: format!("{model} answers in place of {own}"),
+                    title: format!("asking {model} instead of {own}"),
                     detail: Some(failure.message),
                 });
                 return Ok(Fallback {

@@ -159,7 +159,7 @@ fn another_model_answers_for_the_turn_and_the_user_is_told() {
     let (mut client, session) = Client::with_session(&home);
     assert_eq!(client.prompt(&session, "go"), "end_turn");
     assert!(client.said(0).contains("second"), "{}", client.said(0));
-    assert_eq!(times_told(&client, 0, "second/n answers in place of mock/m"), 1);
+    assert_eq!(times_told(&client, 0, "asking second/n instead of mock/m"), 1);
     assert_eq!(times_told(&client, 0, "the fallback model unknown/x can't be asked"), 1);
     assert_eq!((first.requests().len(), second.requests().len()), (4, 2));
     assert_eq!(client.prompt(&session, "next"), "end_turn");
