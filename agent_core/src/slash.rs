@@ -15,7 +15,7 @@ use crate::history::History;
 use crate::id::{MessageId, TurnId};
 use crate::line::Voice;
 use crate::options;
-use crate::provider::{self, ModelRef, ProviderError, Usage};
+use crate::provider::{self, ModelRef, ProviderError, ThoughtLevel, Usage};
 use crate::session::{Prompt, Session};
 use crate::title;
 use crate::tool::Tool;
@@ -33,13 +33,18 @@ pub struct CommandInfo {
 }
 
 /// All commands, in the order they are offered.
-pub const COMMANDS: [CommandInfo; 9] = [
+pub const COMMANDS: [CommandInfo; 10] = [
     info("help", "List the commands", None),
     info("model", "Show the model, or switch to another", Some("provider/model")),
     info(
         "mode",
         "Show the mode, or switch to another",
         Some("plan, default, accept_edits or dont_ask"),
+    ),
+    info(
+        "thought",
+        "Show how much the model thinks, or change it",
+        Some("off, low, medium, high or default"),
     ),
     info("tools", "List the tools of this session", None),
     info("context", "Show how full the model's context is", None),
@@ -77,6 +82,7 @@ enum Name {
     Help,
     Model,
     Mode,
+    Thought,
     Tools,
     Context,
     Compact,
@@ -97,6 +103,7 @@ pub(crate) fn parse(content: &[Content]) -> Option<Command> {
         "help" => Name::Help,
         "model" => Name::Model,
         "mode" => Name::Mode,
+        "thought" => Name::Thought,
         "tools" => Name::Tools,
         "context" => Name::Context,
         "compact" => Name::Compact,
@@ -114,7 +121,7 @@ pub(crate) fn parse(content: &[Content]) -> Option<Command> {
 /// Whether a prompt is a command that need not wait for the running turn.
 pub(crate) fn acts_at_once(content: &[Content]) -> bool {
     parse(content).is_some_and(|command| match command.name {
-        Name::Help | Name::Model | Name::Mode | Name::Tools | Name::Context | Name::Version => true,
+        Name::Help | Name::Model | Name::Mode | Name::Thought | Name::Tools | Name::Context | Name::Version => true,
         Name::Compact | Name::Clear | Name::Title => false,
     })
 }
@@ -203,6 +210,9 @@ fn answer(engine: &Engine, session: &Session, command: &Command, turn: TurnId) -
         Name::Mode if argument.is_empty() => show_mode(session),
         Name::Mode => options::set_mode(session, Some(turn), argument)
             .map_or_else(|error| error.to_string(), |()| show_mode(session)),
+        Name::Thought if argument.is_empty() => show_thought(session),
+        Name::Thought => options::set_thought(session, Some(turn), thought_level(argument))
+            .map_or_else(|error| error.to_string(), |()| show_thought(session)),
         Name::Model if argument.is_empty() => show_model(session),
         Name::Model => options::set_model(engine, session, Some(turn), argument)
             .map_or_else(|error| error.to_string(), |()| show_model(session)),
@@ -223,7 +233,15 @@ fn tools(session: &Session) -> String {
         let first = tool.spec().description.lines().next().unwrap_or_default();
         format!("- `{}`: {first}\n", tool.spec().name)
     };
-    settings.workspace.tools().iter().map(line).collect()
+    let tools: String = settings.workspace.tools().iter().map(line).collect();
+    let model = settings.provider.model();
+    if model.tools {
+        return tools;
+    }
+    format!(
+        "`{}` gets none of these, since its entry in the configuration says `tools = false`:\n\n{tools}",
+        model.name
+    )
 }
 
 fn context(engine: &Engine, session: &Session) -> Result<String, TurnError> {
@@ -280,6 +298,26 @@ fn show_mode(session: &Session) -> String {
         format!("- `{}`{mark}: {}\n", mode.id(), mode.description())
     };
     Mode::ALL.into_iter().map(line).collect()
+}
+
+/// How a person names the level that the service chooses itself.
+const AS_THE_SERVICE_HAS_IT: &str = "default";
+
+fn thought_level(argument: &str) -> Option<&str> {
+    (argument != AS_THE_SERVICE_HAS_IT).then_some(argument)
+}
+
+fn show_thought(session: &Session) -> String {
+    let now = session.settings().thought;
+    let line = |level: Option<ThoughtLevel>| {
+        let mark = if level == now { " (now)" } else { "" };
+        match level {
+            Some(level) => format!("- `{}`{mark}\n", level.id()),
+            None => format!("- `{AS_THE_SERVICE_HAS_IT}`{mark}: as the service has it\n"),
+        }
+    };
+    let levels = ThoughtLevel::ALL.into_iter().map(Some);
+    std::iter::once(None).chain(levels).map(line).collect()
 }
 
 fn show_model(session: &Session) -> String {

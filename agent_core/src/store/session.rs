@@ -8,7 +8,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::SessionRecord;
 use super::value::{PathColumn, StoredPath, column, count};
-use crate::event::{Compaction, ContextUse, Envelope, Event, SessionChange};
+use crate::event::{Compaction, ContextUse, Envelope, Event, HistoryMove, SessionChange};
 use crate::id::SessionId;
 use crate::prompt::Facts;
 use crate::provider::{ThoughtLevel, Usage};
@@ -37,7 +37,13 @@ pub(super) fn fold(record: &mut SessionRecord, envelope: &Envelope, at_ms: i64) 
                 record.told.clone_from(&record.begun);
             }
         }
-        Event::HistoryMoved { .. } => record.told.clone_from(&record.begun),
+        Event::HistoryMoved { why, .. } => {
+            record.told.clone_from(&record.begun);
+            match why {
+                HistoryMove::Clear => record.context = None,
+                HistoryMove::Refusal => {}
+            }
+        }
         Event::UserMessage { command: true, .. }
         | Event::AgentThought { .. }
         | Event::ToolStarted { .. }

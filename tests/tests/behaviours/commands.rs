@@ -101,6 +101,58 @@ fn the_context_is_counted_by_who_spoke() {
 }
 
 #[test]
+fn what_was_cleared_fills_no_context_in_another_process_either() {
+    let counted = || {
+        let chunk = json!({"choices": [{"delta": {"content": "hello"}, "finish_reason": "stop"}]});
+        let counts = json!({"choices": [], "usage": {"prompt_tokens": 5000, "completion_tokens": 10}});
+        Reply::sse(format!("data: {chunk}\n\ndata: {counts}\n\n"))
+    };
+    let mock = Mock::answering(move |_| counted());
+    let home = Home::with_config(&config_of(&mock, ""));
+    let (mut client, session) = Client::with_session(&home);
+    client.prompt(&session, "hi");
+    assert!(told(&mut client, &session, "/context").starts_with("About 5010 of"));
+    told(&mut client, &session, "/clear");
+    client.kill();
+    let mut client = again(&home, &session);
+    let answer = told(&mut client, &session, "/context");
+    assert!(!answer.contains("5010"), "{answer}");
+}
+
+#[test]
+fn the_thought_level_is_shown_and_switched_for_good() {
+    let mock = Mock::answering(|_| Reply::text("hello"));
+    let home = Home::with_config(&config_of(&mock, ""));
+    let (mut client, session) = Client::with_session(&home);
+    let said = told(&mut client, &session, "/thought");
+    assert!(
+        said.contains("- `default` (now)") && said.contains("- `high`"),
+        "{said}"
+    );
+    assert!(told(&mut client, &session, "/thought high").contains("- `high` (now)"));
+    client.prompt(&session, "hi");
+    assert_eq!(mock.requests()[0].body["reasoning_effort"], "high");
+    let wrong = told(&mut client, &session, "/thought max");
+    assert!(
+        wrong.contains("max") && wrong.contains("off, low, medium or high"),
+        "{wrong}"
+    );
+    client.kill();
+    let mut client = again(&home, &session);
+    assert!(told(&mut client, &session, "/thought").contains("- `high` (now)"));
+    assert!(told(&mut client, &session, "/thought default").contains("- `default` (now)"));
+}
+
+#[test]
+fn a_model_that_calls_no_tools_has_none() {
+    let mock = Mock::answering(|_| Reply::text("hello"));
+    let home = Home::with_config(&config_of(&mock, "models = [{ id = \"m\", tools = false }]\n"));
+    let (mut client, session) = Client::with_session(&home);
+    let said = told(&mut client, &session, "/tools");
+    assert!(said.starts_with("`mock/m` gets none of these"), "{said}");
+}
+
+#[test]
 fn a_cleared_conversation_is_gone_for_model_and_load() {
     let mock = Mock::answering(|_| Reply::text("hello"));
     let home = Home::with_config(&config_of(&mock, ""));
@@ -169,7 +221,9 @@ fn commands_are_no_part_of_the_conversation() {
     let mock = Mock::answering(|_| Reply::text("hello"));
     let home = Home::with_config(&config_of(&mock, ""));
     let (mut client, session) = Client::with_session(&home);
-    for command in ["/help", "/model", "/mode", "/tools", "/context", "/title A", "/version"] {
+    for command in [
+        "/help", "/model", "/mode", "/thought", "/tools", "/context", "/title A", "/version",
+    ] {
         assert_ne!(told(&mut client, &session, command), "", "{command}");
     }
     assert_eq!(mock.requests().len(), 0);
