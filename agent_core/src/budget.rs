@@ -28,7 +28,6 @@ pub(crate) fn is_spent(turn: &mut Turn<'_>) -> bool {
         return false;
     }
     let (Some(spent), Some(last)) = (turn.usage.cost_nano_usd, turn.spending.last) else {
-        tell_no_price(turn);
         return false;
     };
     let would_pass = dollars(spent + last) > most;
@@ -52,11 +51,16 @@ pub(crate) fn priced(usage: Usage, model: &ModelInfo) -> Usage {
     }
 }
 
-/// Says once a turn that a budget can't be kept.
-fn tell_no_price(turn: &mut Turn<'_>) {
-    if std::mem::replace(&mut turn.spending.told_no_price, true) {
-        return;
+/// Notes what a step cost. Where that is not known, the user is told, once a turn, that a budget can't be kept.
+pub(crate) fn note(turn: &mut Turn<'_>, cost_nano_usd: Option<u64>) {
+    turn.spending.last = cost_nano_usd;
+    let has_budget = turn.settings().config.budget.max_cost_usd > 0.0;
+    if cost_nano_usd.is_none() && has_budget && !std::mem::replace(&mut turn.spending.told_no_price, true) {
+        tell_no_price(turn);
     }
+}
+
+fn tell_no_price(turn: &mut Turn<'_>) {
     let model = turn.provider().model().name.clone();
     turn.emit(Event::Notice {
         severity: Severity::Warning,
@@ -65,7 +69,8 @@ fn tell_no_price(turn: &mut Turn<'_>) {
     });
 }
 
+/// Billionths of a dollar as dollars.
 #[expect(clippy::cast_precision_loss, reason = "an amount for people")]
-fn dollars(nano: u64) -> f64 {
+pub(crate) fn dollars(nano: u64) -> f64 {
     nano as f64 / 1e9
 }

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use crate::approval::Mode;
+use crate::budget;
 use crate::cancel::Cancel;
 use crate::claim;
 use crate::compact::{Compactor, Made, Reason};
@@ -258,8 +259,10 @@ fn context(engine: &Engine, session: &Session) -> Result<String, TurnError> {
     };
     let window = settings.provider.model().context_window;
     let of = window.map_or_else(|| "an unknown number of".to_owned(), |window| window.to_string());
+    let spent = session.standing().spent_nano_usd.map(budget::dollars);
+    let cost = spent.map_or_else(String::new, |spent| format!(" The session has cost ${spent:.4}."));
     Ok(format!(
-        "About {used} of {of} tokens. Messages: {user} of yours, {model} of the model, {tools} results of tools."
+        "About {used} of {of} tokens. Messages: {user} of yours, {model} of the model, {tools} results of tools.{cost}"
     ))
 }
 

@@ -242,7 +242,6 @@ impl<'a> Turn<'a> {
         let model = self.provider();
         let usage = budget::priced(reply.usage, model.model());
         self.usage = self.usage.plus(usage);
-        self.spending.last = usage.cost_nano_usd;
         let context = ContextUse {
             used: tokens(&usage).unwrap_or_else(|| self.history.tokens(self.fixed_size())),
             window: model.model().context_window,
@@ -257,6 +256,7 @@ impl<'a> Turn<'a> {
             finish: reply.finish,
             native: reply.native,
         });
+        budget::note(self, usage.cost_nano_usd);
     }
 
     /// Bytes of what each request has beside the messages.

@@ -12,7 +12,7 @@ use agent_core::event::{
 };
 use agent_core::id::ToolCallId;
 use agent_core::plan::Plan;
-use agent_core::provider::ThoughtLevel;
+use agent_core::provider::{ThoughtLevel, Usage};
 use agent_core::visible;
 use anstyle::{AnsiColor, Style};
 
@@ -350,6 +350,14 @@ impl<T: Write, S: Write> People<T, S> {
         }
     }
 
+    /// What a turn has cost, for whoever reads along; where that is not known, nothing.
+    fn cost(&mut self, usage: &Usage) -> io::Result<()> {
+        match (usage.cost_nano_usd, self.audience) {
+            (Some(nano), Audience::Live(_)) => self.say(DIM, &format!("cost: {}", dollars(nano))),
+            (Some(_), Audience::Transcript) | (None, _) => Ok(()),
+        }
+    }
+
     fn failed(&mut self, failure: &Failure) -> io::Result<()> {
         self.end_answer()?;
         self.say(BAD, &format!("error: {}", failure.message))
@@ -383,7 +391,10 @@ impl<T: Write, S: Write> People<T, S> {
             } => self.notice(*severity, title, detail.as_deref()),
             Event::HistoryMoved { why, .. } => self.moved(*why),
             Event::SessionChanged { change } => self.changed(change),
-            Event::TurnFinished { stop, .. } => self.stopped(*stop),
+            Event::TurnFinished { stop, usage } => {
+                self.stopped(*stop)?;
+                self.cost(usage)
+            }
             Event::TurnFailed { failure } => self.failed(failure),
         }
     }
@@ -401,6 +412,12 @@ impl<T: Write, S: Write> Printer for People<T, S> {
     fn end_line(&mut self) -> io::Result<()> {
         self.close()
     }
+}
+
+/// Billionths of a dollar as dollars, to a hundredth of a cent.
+fn dollars(nano: u64) -> String {
+    let rounded = nano.saturating_add(50_000) / 100_000;
+    format!("${}.{:04}", rounded / 10_000, rounded % 10_000)
 }
 
 #[cfg(test)]

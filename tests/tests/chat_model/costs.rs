@@ -61,6 +61,17 @@ fn an_unknown_cost_is_not_made_up() {
     let mut stage = Stage::with_config(vec![says(None)], WINDOW);
     assert_eq!(stage.prompt("go"), "end_turn");
     assert_eq!(shown(&stage), [0.0; 0]);
+    stage.prompt("/context");
+    assert!(!stage.client.said(0).contains('$'), "{}", stage.client.said(0));
+}
+
+#[test]
+fn who_has_no_gauge_asks_what_the_session_has_cost() {
+    let mut stage = Stage::with_config(vec![says(None)], PRICED);
+    stage.prompt("go");
+    stage.prompt("/context");
+    let said = stage.client.said(0);
+    assert!(said.contains("The session has cost $0.0049."), "{said}");
 }
 
 #[test]
@@ -77,9 +88,13 @@ fn a_turn_that_would_cost_more_than_it_may_stops_and_says_so() {
 #[test]
 fn a_budget_that_can_not_be_kept_is_told() {
     let budget = format!("{WINDOW}[budget]\nmax_cost_usd = 0.5\n");
-    let mut stage = Stage::with_config(vec![looks(None), looks(None), says(None)], &budget);
+    let mut stage = Stage::with_config(vec![looks(None), looks(None), says(None), says(None)], &budget);
     assert_eq!(stage.prompt("go"), "end_turn");
     assert_eq!(times_told(&stage.client, 0, "the budget is not kept"), 1);
+    // A turn of one step would never come to a second one that could tell it.
+    let from = stage.client.log.len();
+    assert_eq!(stage.prompt("go"), "end_turn");
+    assert_eq!(times_told(&stage.client, from, "the budget is not kept"), 1);
 }
 
 /// A turn after which the context is full, and what follows it.

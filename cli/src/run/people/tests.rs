@@ -7,7 +7,6 @@ use agent_core::approval::Approval;
 use agent_core::change::FileChange;
 use agent_core::event::CallInput;
 use agent_core::plan::Place;
-use agent_core::provider::Usage;
 
 use super::*;
 
@@ -276,4 +275,21 @@ fn a_transcript_has_the_prompts_and_a_line_a_call() {
     );
     let shown = anstream::adapter::strip_str(&shown).to_string();
     assert_eq!(shown, "> look\n> here\n> [file:///a.rs#L3]\n• Read a … done\ndone\n");
+}
+
+#[test]
+fn what_a_turn_has_cost_is_told_where_it_is_known() {
+    let finished = |cost_nano_usd| Event::TurnFinished {
+        stop: StopReason::EndTurn,
+        usage: Usage {
+            cost_nano_usd,
+            ..Usage::default()
+        },
+    };
+    for (nano, expect) in [(4_910_000, "cost: $0.0049\n"), (12_345_678_900, "cost: $12.3457\n")] {
+        check(&[text("done"), finished(Some(nano))], &format!("done\n{expect}"));
+    }
+    check(&[text("done"), finished(None)], "done\n");
+    let stored = screen(Audience::Transcript, &[finished(Some(1))]);
+    assert_eq!(stored, "");
 }
