@@ -1,9 +1,12 @@
 //! The configuration as typed data. Reading and writing its file is the command line's work.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use serde::Deserialize;
+use serde::de::{Deserializer, Error};
 
 use crate::approval::Mode;
 use crate::provider::{ModelRef, Price, ThoughtLevel};
@@ -124,11 +127,13 @@ pub struct ModelConfig {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct AgentConfig {
-    /// The mode of new sessions.
+    /// The mode of new sessions, by either of its names.
+    #[serde(deserialize_with = "by_name")]
     pub mode: Mode,
     /// Model calls a turn.
     pub max_steps: u32,
     /// How much models should think; `None` leaves it to their services.
+    #[serde(deserialize_with = "by_name_if_any")]
     pub thought_level: Option<ThoughtLevel>,
     /// Tools that no session has.
     pub disabled_tools: Vec<String>,
@@ -187,4 +192,21 @@ pub struct BudgetConfig {
 
 fn yes() -> bool {
     true
+}
+
+/// Reads what people name in more ways than the protocol does, with the words that its own type has for a mistake.
+fn by_name<'de, T, D>(deserializer: D) -> Result<T, D::Error>
+where
+    T: FromStr<Err: Display>,
+    D: Deserializer<'de>,
+{
+    String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+}
+
+fn by_name_if_any<'de, T, D>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    T: FromStr<Err: Display>,
+    D: Deserializer<'de>,
+{
+    by_name(deserializer).map(Some)
 }

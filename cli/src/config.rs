@@ -149,6 +149,8 @@ fn known_tool(name: &str) -> Result<(), String> {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
 
+    use agent_core::approval::Mode;
+
     use super::*;
 
     #[test]
@@ -194,7 +196,11 @@ mod tests {
         check("a = = 1", "/c.toml:1: ");
         check(
             "[agent]\nmode = \"yolo\"",
-            "/c.toml:2: `agent.mode`: unknown variant `yolo`",
+            "/c.toml:2: `agent.mode`: `yolo` is not a mode: choose plan, default, accept_edits or dont_ask",
+        );
+        check(
+            "[agent]\nthought_level = \"max\"",
+            "/c.toml:2: `agent.thought_level`: `max` is not a thought level: choose off, low, medium or high",
         );
         check("[agent]\nmax_steps = 0", "/c.toml: agent.max_steps is 0");
         check("[agent]\nmax_steps = -1", "/c.toml:2: `agent.max_steps`: ");
@@ -253,6 +259,8 @@ mod tests {
             [terminal]
             timeout_s = 180
         "#;
+        let by_its_other_name = parse("[agent]\nmode = \"Don't ask\"", Path::new("/c.toml")).unwrap();
+        assert_eq!(by_its_other_name.agent.mode, Mode::DontAsk);
         let config = parse(text, Path::new("/c.toml")).unwrap();
         assert_eq!(config.model.to_string(), "local/qwen3");
         assert_eq!(config.providers["local"].models[0].context_window, Some(32768));
