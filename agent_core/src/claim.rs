@@ -5,7 +5,7 @@ use crate::engine::Engine;
 use crate::event::{Event, SessionChange, Severity};
 use crate::id::TurnId;
 use crate::prompt::{Facts, system_prompt};
-use crate::provider::{ToolSpec, Usage};
+use crate::provider::{ModelRef, ToolSpec, Usage};
 use crate::session::Session;
 use crate::settings::Settings;
 use crate::store::SessionRecord;
@@ -22,7 +22,8 @@ pub(crate) fn claim(engine: &Engine, session: &Session, turn: TurnId) -> Result<
         )));
     }
     session.wake();
-    if session.standing().system.is_none() {
+    let is_new = session.standing().system.is_none();
+    if is_new {
         begin(engine, session);
     } else if let Some(record) = engine.store.session(&session.id)?
         && record.last_seq > session.line.last_seq()
@@ -30,6 +31,9 @@ pub(crate) fn claim(engine: &Engine, session: &Session, turn: TurnId) -> Result<
         catch_up(session, &record);
     }
     session.line.take_over(turn);
+    if is_new {
+        keep_choice(session, turn);
+    }
     Ok(())
 }
 
@@ -58,6 +62,17 @@ fn catch_up(session: &Session, record: &SessionRecord) {
         standing.told = Some(told);
         standing.notices.push(notice);
     });
+}
+
+/// Stores that the user has chosen the built-in model: a session that is on it for want of another gets the configured
+/// one as soon as there is one.
+fn keep_choice(session: &Session, turn: TurnId) {
+    let settings = session.settings();
+    let model = ModelRef::offline();
+    if settings.model_is_chosen && settings.provider.model().name == model {
+        let change = SessionChange::Model(model);
+        session.line.emit(Some(turn), Event::SessionChanged { change });
+    }
 }
 
 /// What a stored session's model was last told of it. Where nobody knows, it is taken to know how things are.

@@ -21,18 +21,32 @@ use crate::provider::{
 };
 use instruction::{Instruction, Line};
 
-/// The first line of every answer.
+/// The first line of every answer where no model is configured.
 pub const NOTICE: &str = "No language model is configured, so only a few fixed instructions are understood: \
                           run `agent setup` to choose a model, or say `help`.";
 
 /// The model that is none.
 pub struct Offline {
     model: ModelInfo,
+    /// The first line of every answer.
+    notice: String,
 }
 
 impl Offline {
     /// The model under its one name, `offline/offline`.
     pub fn new() -> Self {
+        Self::saying(NOTICE.to_owned())
+    }
+
+    /// The same in a session that has it although another one is configured.
+    pub fn beside(configured: &ModelRef) -> Self {
+        Self::saying(format!(
+            "This session uses the built-in offline model, which understands only a few fixed instructions: \
+             `/model {configured}` changes that, or say `help`."
+        ))
+    }
+
+    fn saying(notice: String) -> Self {
         let name = ModelRef::offline();
         Self {
             model: ModelInfo {
@@ -48,6 +62,7 @@ impl Offline {
                 tools: true,
                 price: None,
             },
+            notice,
         }
     }
 }
@@ -69,7 +84,7 @@ impl Provider for Offline {
         cancel: &Cancel,
         sink: &mut dyn FnMut(Delta) -> ControlFlow<()>,
     ) -> Result<Reply, ProviderError> {
-        let Answer { text, calls } = answer(request.messages);
+        let Answer { text, calls } = answer(request.messages, &self.notice);
         for word in text.split_inclusive(char::is_whitespace) {
             if cancel.is_set() || sink(Delta::Text(word.to_owned())).is_break() {
                 return Err(ProviderError::Cancelled);
@@ -94,14 +109,14 @@ struct Answer {
     calls: Vec<Call>,
 }
 
-fn answer(messages: &[Message]) -> Answer {
+fn answer(messages: &[Message], notice: &str) -> Answer {
     match messages.last() {
-        Some(Message::User(content)) => follow(&prompt_text(content), messages.len()),
+        Some(Message::User(content)) => follow(&prompt_text(content), messages.len(), notice),
         Some(Message::ToolResult { .. }) => Answer {
             text: report::closing(messages),
             calls: Vec::new(),
         },
-        Some(Message::Assistant { .. }) | None => follow("", messages.len()),
+        Some(Message::Assistant { .. }) | None => follow("", messages.len(), notice),
     }
 }
 
@@ -116,8 +131,8 @@ fn prompt_text(content: &[Content]) -> String {
 }
 
 /// Does what the lines of a prompt ask for. `position` makes the calls' ids unique within the conversation.
-fn follow(prompt: &str, position: usize) -> Answer {
-    let mut paragraphs = vec![NOTICE.to_owned()];
+fn follow(prompt: &str, position: usize, notice: &str) -> Answer {
+    let mut paragraphs = vec![notice.to_owned()];
     let mut calls = Vec::new();
     let mut unknown = Vec::new();
     for line in instruction::read(prompt) {

@@ -10,6 +10,7 @@ use crate::engine::Engine;
 use crate::event::{Event, SessionChange, Severity};
 use crate::id::SessionId;
 use crate::line::Line;
+use crate::options;
 use crate::outward::CallError;
 use crate::provider::{ModelRef, Provider};
 use crate::runtime::Folders;
@@ -29,6 +30,7 @@ pub(crate) fn create(engine: &Engine, folders: Folders) -> Result<Arc<Session>, 
     let line = Line::new(id.clone(), engine.store.clone(), engine.outlet.clone(), 0);
     let mode = engine.preferences.mode.unwrap_or(config.agent.mode);
     let settings = Settings {
+        model_is_chosen: engine.preferences.model.is_some(),
         thought: config.agent.thought_level,
         ..settle(engine, &id, folders, roots, Arc::new(config), provider, mode)
     };
@@ -64,6 +66,9 @@ pub(crate) fn open(engine: &Engine, id: &SessionId, folders: Option<Folders>) ->
     if has_moved {
         tell_moved(&session, &record.cwd);
     }
+    if let Some(change) = followed(engine, &session) {
+        session.tell(session.running(), change);
+    }
     Ok(session)
 }
 
@@ -89,6 +94,7 @@ fn restore(
         record.last_seq,
     );
     let settings = Settings {
+        model_is_chosen: has_chosen(engine, record)?,
         thought: record.thought,
         ..settle(
             engine,
@@ -143,6 +149,69 @@ fn provider_of(
         }
         Err(error @ (SetupError::Config(_) | SetupError::NoCredentials { .. })) => Err(error.into()),
     }
+}
+
+/// Whether the user has chosen the session's model. Of interest only for the built-in one, which sessions also have for
+/// want of another.
+fn has_chosen(engine: &Engine, record: &SessionRecord) -> Result<bool, StoreError> {
+    let offline = ModelRef::offline();
+    if record.model != offline {
+        return Ok(true);
+    }
+    let chosen = Event::SessionChanged {
+        change: SessionChange::Model(offline),
+    };
+    let events = engine.store.events(&record.id, 0, usize::MAX)?;
+    Ok(events.iter().any(|envelope| envelope.event == chosen))
+}
+
+/// Lets an open session with the built-in model see what the user has set up since, and shows it.
+pub(crate) fn follow_setup(engine: &Engine, session: &Session) {
+    if let Some(change) = followed(engine, session) {
+        options::tell(session, session.running(), change);
+    }
+}
+
+/// Lets a session with the built-in model see what the user has set up since. If it has that model only because there
+/// was no other, it gets the configured one, which is the change that comes back.
+fn followed(engine: &Engine, session: &Session) -> Option<SessionChange> {
+    let offline = ModelRef::offline();
+    let before = session.settings();
+    if before.provider.model().name != offline {
+        return None;
+    }
+    // What is wrong with the configuration is told where a session begins.
+    let config = engine.setup.config().ok()?;
+    let wanted = if before.model_is_chosen {
+        &offline
+    } else {
+        &config.model
+    };
+    let provider = engine.setup.provider(&config, wanted).ok()?;
+    let model = provider.model().name.clone();
+    let models = engine.setup.models(&config).into();
+    let mut has_changed = false;
+    session.change_settings(|now| {
+        // The user may have chosen another model meanwhile.
+        if now.provider.model().name == offline {
+            has_changed = model != offline;
+            now.provider = provider;
+            now.models = models;
+            now.config = Arc::new(config);
+        }
+    });
+    if !has_changed {
+        return None;
+    }
+    session.change_standing(|standing| {
+        standing.context = None;
+        standing.notices.push(Event::Notice {
+            severity: Severity::Info,
+            title: format!("{model} answers now: when this session began no model was configured"),
+            detail: None,
+        });
+    });
+    Some(SessionChange::Model(model))
 }
 
 /// Opens the session's model again if its service has refused the key: the user may have given another one since.
@@ -232,6 +301,7 @@ fn settle(
         config,
         provider,
         mode,
+        model_is_chosen: false,
         thought: None,
         edits_granted: false,
         hosts_granted: Arc::default(),

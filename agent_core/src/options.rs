@@ -33,7 +33,10 @@ pub(crate) fn set_model(engine: &Engine, session: &Session, turn: Option<TurnId>
             SetupError::UnknownModel(message) => bad(message),
             SetupError::NoCredentials { .. } | SetupError::Config(_) => error.into(),
         })?;
-    session.change_settings(|settings| settings.provider = provider);
+    session.change_settings(|settings| {
+        settings.provider = provider;
+        settings.model_is_chosen = true;
+    });
     session.change_standing(|standing| standing.context = None);
     tell(session, turn, SessionChange::Model(model));
     Ok(())
@@ -52,7 +55,7 @@ pub(crate) fn set_thought(session: &Session, turn: Option<TurnId>, id: Option<&s
 }
 
 /// Stores the change and shows it.
-fn tell(session: &Session, turn: Option<TurnId>, change: SessionChange) {
+pub(crate) fn tell(session: &Session, turn: Option<TurnId>, change: SessionChange) {
     session.tell(turn, change.clone());
     session.line.show(change, session.view());
 }

@@ -22,6 +22,8 @@ pub(crate) struct Settings {
     pub(crate) workspace: Arc<dyn Workspace>,
     pub(crate) config: Arc<Config>,
     pub(crate) provider: Arc<dyn Provider>,
+    /// The user has chosen the model; else it is what was configured when the session began.
+    pub(crate) model_is_chosen: bool,
     pub(crate) models: Arc<[ModelRef]>,
     pub(crate) mode: Mode,
     pub(crate) thought: Option<ThoughtLevel>,

@@ -15,6 +15,7 @@ use crate::event::{Event, HistoryMove, SessionChange, StopReason};
 use crate::history::History;
 use crate::id::{MessageId, TurnId};
 use crate::line::Voice;
+use crate::opening;
 use crate::options;
 use crate::provider::{self, ModelRef, ProviderError, ThoughtLevel, Usage};
 use crate::session::{Prompt, Session};
@@ -134,6 +135,7 @@ pub(crate) fn run(
     command: &Command,
     prompt: Prompt,
 ) -> Result<(StopReason, Usage), TurnError> {
+    opening::follow_setup(engine, session);
     claim::claim(engine, session, prompt.turn)?;
     let is_cancelled = prompt.cancel.is_set();
     if command.name == Name::Clear && command.argument.is_empty() && !is_cancelled {

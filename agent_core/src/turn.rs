@@ -85,6 +85,7 @@ impl<'a> Turn<'a> {
         session: &'a Session,
         prompt: Prompt,
     ) -> Result<(Self, Option<StopReason>), TurnError> {
+        opening::follow_setup(engine, session);
         claim::claim(engine, session, prompt.turn)?;
         opening::renew_key(engine, session);
         let stop = stop_at_once(&prompt);

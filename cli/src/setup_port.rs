@@ -135,7 +135,7 @@ impl Setup for UserSetup {
 
     fn provider(&self, config: &Config, model: &ModelRef) -> Result<Arc<dyn Provider>, SetupError> {
         match service::resolve(&model.provider, config).map_err(|error| refuse(error, model))? {
-            Backend::Offline if model.model == "offline" => Ok(wiring::offline()),
+            Backend::Offline if model.model == "offline" => Ok(wiring::offline(&config.model)),
             Backend::Offline => Err(SetupError::UnknownModel(format!(
                 "there is no model `{model}`: the built-in one is {}/offline",
                 model.provider

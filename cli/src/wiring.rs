@@ -79,9 +79,12 @@ pub(crate) fn stored(paths: &Paths) -> anyhow::Result<Store> {
     Ok(Store::open(&paths.state)?)
 }
 
-/// The built-in model.
-pub(crate) fn offline() -> Arc<dyn Provider> {
-    Arc::new(Offline::new())
+/// The built-in model, which says what is `configured` if that is another one.
+pub(crate) fn offline(configured: &ModelRef) -> Arc<dyn Provider> {
+    Arc::new(match *configured == ModelRef::offline() {
+        true => Offline::new(),
+        false => Offline::beside(configured),
+    })
 }
 
 /// A model that plays a file of replies; an error is a sentence.

@@ -142,7 +142,7 @@ fn what_needs_no_tool_is_answered_at_once() {
 #[test]
 fn several_lines_are_several_calls_with_ids_of_their_own() {
     let messages = [Message::User(vec![Content::text("list\nsay hello\nrun ls\nread a")])];
-    let Answer { text, calls } = answer(&messages);
+    let Answer { text, calls } = answer(&messages, NOTICE);
     assert_eq!(below_notice(&text), "hello");
     let calls: Vec<(&str, &str)> = calls
         .iter()
@@ -188,7 +188,7 @@ fn mentions_are_paths_and_notes_are_no_instructions() {
 fn report(lines: &[(&str, bool, &str)]) -> String {
     let prompt: Vec<&str> = lines.iter().map(|(line, ..)| *line).collect();
     let mut messages = vec![Message::User(vec![Content::text(prompt.join("\n"))])];
-    let Answer { text, calls } = answer(&messages);
+    let Answer { text, calls } = answer(&messages, NOTICE);
     let results: Vec<Message> = calls
         .iter()
         .zip(lines)
@@ -332,7 +332,7 @@ proptest::proptest! {
         rest in r#"( |"|\\|-|in|with|é|[0-9]|\PC)*"#,
     ) {
         let prompt = format!("{verb} {rest}\n{rest}");
-        let Answer { text, calls } = answer(&[Message::User(vec![Content::text(prompt)])]);
+        let Answer { text, calls } = answer(&[Message::User(vec![Content::text(prompt)])], NOTICE);
         assert!(text.starts_with(NOTICE));
         assert!(text.len() > NOTICE.len() || !calls.is_empty());
     }
