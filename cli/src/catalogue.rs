@@ -11,23 +11,7 @@ use crate::wiring::ListedModel;
 
 /// All lists that are known, by the services' addresses.
 #[derive(Debug, Default, Deserialize, Serialize)]
-pub(crate) struct Catalogue(BTreeMap<String, Vec<Known>>);
-
-/// A model as its service lists it.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-pub(crate) struct Known {
-    /// The service's name for it.
-    pub(crate) id: String,
-    /// Tokens its context holds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) context_window: Option<u64>,
-    /// Tokens a reply may have.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) max_output: Option<u64>,
-    /// Whether it takes pictures.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) images: Option<bool>,
-}
+pub(crate) struct Catalogue(BTreeMap<String, Vec<ListedModel>>);
 
 impl Catalogue {
     /// Reads it; without a file, or with one that makes no sense, nothing is known.
@@ -43,27 +27,21 @@ impl Catalogue {
     }
 
     /// The models of the service at this address, in its order; none where it was never asked.
-    pub(crate) fn models(&self, base_url: &str) -> &[Known] {
+    pub(crate) fn models(&self, base_url: &str) -> &[ListedModel] {
         self.0.get(base_url).map_or(&[], Vec::as_slice)
     }
 
     /// One of them.
-    pub(crate) fn model(&self, base_url: &str, id: &str) -> Option<&Known> {
-        self.models(base_url).iter().find(|known| known.id == id)
+    pub(crate) fn model(&self, base_url: &str, id: &str) -> Option<&ListedModel> {
+        self.models(base_url).iter().find(|model| model.id == id)
     }
 }
 
 /// Notes what the service at this address has said. Two processes may do so at once: then one of the lists is asked for
 /// again some day.
 pub(crate) fn note(path: &Path, base_url: &str, listed: &[ListedModel]) {
-    let models = listed.iter().map(|model| Known {
-        id: model.id.clone(),
-        context_window: model.context_window,
-        max_output: model.max_output,
-        images: model.images,
-    });
     let mut catalogue = Catalogue::read(path);
-    catalogue.0.insert(base_url.to_owned(), models.collect());
+    catalogue.0.insert(base_url.to_owned(), listed.to_vec());
     let text = serde_json::to_string(&catalogue).expect("texts and numbers are JSON");
     if let Err(error) = write_private(path, &text) {
         tracing::warn!("what a service said of its models is not kept: {error:#}");

@@ -5,7 +5,7 @@ use std::time::Duration;
 use agent_core::cancel::Cancel;
 use agent_core::event::{ErrorClass, Failure};
 use agent_core::provider::ProviderError;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::runtime::Handle;
 use tokio::time::timeout;
@@ -25,10 +25,13 @@ pub struct ListedModel {
     /// The service's name for it.
     pub id: String,
     /// Tokens its context holds, where the service says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_window: Option<u64>,
     /// Tokens a reply may have, where the service says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_output: Option<u64>,
     /// Whether it takes pictures, where the service says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub images: Option<bool>,
 }
 
