@@ -112,17 +112,15 @@ fn within<T>(patience: Duration, cancel: &Cancel, work: impl FnOnce() -> T) -> T
 
 fn too_late(provider: &dyn Provider, patience: Duration) -> Failure {
     let model = provider.model();
+    let message = format!(
+        "{} at {} has not answered within {} s; try again, as a server may still be loading the model",
+        model.name,
+        model.origin.base_url,
+        patience.as_secs_f32()
+    );
     Failure {
-        class: ErrorClass::Timeout,
-        message: format!(
-            "{} at {} has not answered within {} s; try again, as a server may still be loading the model",
-            model.name,
-            model.origin.base_url,
-            patience.as_secs_f32()
-        ),
         provider: Some(model.name.provider.clone()),
-        status: None,
-        retry_after_ms: None,
+        ..Failure::new(ErrorClass::Timeout, message)
     }
 }
 
@@ -196,13 +194,7 @@ mod tests {
                     usage: Usage::default(),
                     native: None,
                 }),
-                Err(class) => Err(ProviderError::Failed(Box::new(Failure {
-                    class,
-                    message: "no".into(),
-                    provider: None,
-                    status: None,
-                    retry_after_ms: None,
-                }))),
+                Err(class) => Err(ProviderError::Failed(Box::new(Failure::new(class, "no")))),
             }
         }
     }

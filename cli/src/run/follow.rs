@@ -150,13 +150,7 @@ mod tests {
 
     fn failed(class: ErrorClass) -> Event {
         Event::TurnFailed {
-            failure: Failure {
-                class,
-                message: String::new(),
-                provider: None,
-                status: None,
-                retry_after_ms: None,
-            },
+            failure: Failure::new(class, ""),
         }
     }
 
