@@ -53,7 +53,7 @@ pub(crate) fn find(places: &[Place], patience: Duration, handle: &Handle) -> Vec
 /// The server at a place. What answers with anything but a list of models is none.
 fn ask(place: &Place, patience: Duration, handle: &Handle) -> Option<LocalServer> {
     let service = Service::new(place.name, place.base_url.clone());
-    let listed = wiring::list_models_within(patience, &service, handle).ok()?;
+    let listed = wiring::list_models(patience, &service, handle).ok()?;
     Some(LocalServer {
         place: place.clone(),
         models: listed.into_iter().map(|model| model.id).collect(),

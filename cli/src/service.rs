@@ -6,11 +6,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use agent_core::config::{Api, Config, ProviderConfig};
+use secrecy::SecretString;
 use url::{Host, Url};
 
 use crate::known::{KNOWN, Known, known};
 use crate::nearest::nearest;
-use crate::wiring::Dialect;
+use crate::wiring::{self, Dialect, Service};
 
 /// What answers for a provider.
 #[derive(Debug, PartialEq)]
@@ -50,6 +51,19 @@ impl Remote {
         self.is_here || self.base_url.starts_with("https:")
     }
 
+    /// It, ready to be asked: with its key, and the variable that is named where that is wrong.
+    pub(crate) fn service(&self, name: &str, key: Option<SecretString>, key_env: Option<String>) -> Service {
+        Service {
+            key,
+            key_env,
+            dialect: self.dialect,
+            headers: self.headers.clone(),
+            ca_file: self.ca_file.clone(),
+            stall: self.stall.unwrap_or(Service::STALL),
+            ..Service::new(name, self.base_url.clone())
+        }
+    }
+
     /// Whether a key of one may go to the other: they are the same program at the same host.
     pub(crate) fn is_at(&self, other: &Self) -> bool {
         let origin = |remote: &Self| Url::parse(&remote.base_url).ok().map(|url| url.origin());
@@ -80,7 +94,7 @@ impl KeyRule {
 
 /// A provider's name or entry makes no sense.
 #[derive(Debug, PartialEq, thiserror::Error)]
-pub(crate) enum ServiceError {
+pub(crate) enum ResolveError {
     /// Nobody has this name.
     #[error("there is no provider `{name}`{hint}; `agent setup` adds one")]
     Unknown {
@@ -95,7 +109,7 @@ pub(crate) enum ServiceError {
 }
 
 /// Finds what a provider's name stands for.
-pub(crate) fn resolve(name: &str, config: &Config) -> Result<Backend, ServiceError> {
+pub(crate) fn resolve(name: &str, config: &Config) -> Result<Backend, ResolveError> {
     let well_known = known(name);
     let empty = ProviderConfig::default();
     let entry = match config.providers.get(name) {
@@ -108,7 +122,7 @@ pub(crate) fn resolve(name: &str, config: &Config) -> Result<Backend, ServiceErr
         (None, Some(known)) => known.api,
         (None, None) if name == "offline" => Api::Offline,
         (None, None) => {
-            return Err(ServiceError::Wrong(format!(
+            return Err(ResolveError::Wrong(format!(
                 "providers.{name} needs api: write api = \"openai-chat\", as most services speak it"
             )));
         }
@@ -124,10 +138,10 @@ pub(crate) fn resolve(name: &str, config: &Config) -> Result<Backend, ServiceErr
     }
 }
 
-fn unknown(name: &str, config: &Config) -> ServiceError {
+fn unknown(name: &str, config: &Config) -> ResolveError {
     let names = config.providers.keys().map(String::as_str);
     let all = names.chain(KNOWN.iter().map(|known| known.name)).chain(["offline"]);
-    ServiceError::Unknown {
+    ResolveError::Unknown {
         name: name.to_owned(),
         hint: nearest(name, all).map_or_else(String::new, |near| format!(" (did you mean `{near}`?)")),
     }
@@ -138,23 +152,27 @@ fn remote(
     entry: &ProviderConfig,
     well_known: Option<&'static Known>,
     dialect: Dialect,
-) -> Result<Remote, ServiceError> {
+) -> Result<Remote, ResolveError> {
     let base_url = match (&entry.base_url, well_known) {
         (Some(url), _) => url.trim_end_matches('/').to_owned(),
         (None, Some(known)) => known.base_url.to_owned(),
         (None, None) => {
-            return Err(ServiceError::Wrong(format!(
+            return Err(ResolveError::Wrong(format!(
                 "providers.{name} needs base_url: write base_url = \"https://…/v1\""
             )));
         }
     };
-    let is_here = is_loopback(name, &base_url)?;
+    let is_here = is_loopback(&address(name, &base_url)?);
     let variable = entry
         .api_key_env
         .clone()
         .or_else(|| well_known.and_then(|known| known.key_env).map(str::to_owned));
     for (header, value) in &entry.headers {
-        check_header(name, header, value)?;
+        if let Some(fault) = wiring::header_fault(header, value) {
+            return Err(ResolveError::Wrong(format!(
+                "providers.{name}.headers: `{header}` {fault}"
+            )));
+        }
     }
     Ok(Remote {
         dialect,
@@ -172,20 +190,20 @@ fn remote(
     })
 }
 
-fn script(name: &str, entry: &ProviderConfig) -> Result<PathBuf, ServiceError> {
+fn script(name: &str, entry: &ProviderConfig) -> Result<PathBuf, ResolveError> {
     match entry.base_url.as_deref().map(PathBuf::from) {
         // A relative path would let a workspace choose what the model says.
         Some(path) if path.is_absolute() => Ok(path),
-        Some(_) | None => Err(ServiceError::Wrong(format!(
+        Some(_) | None => Err(ResolveError::Wrong(format!(
             "providers.{name}.base_url must be the absolute path of the script"
         ))),
     }
 }
 
-/// Whether a service is on this machine.
-fn is_loopback(name: &str, base_url: &str) -> Result<bool, ServiceError> {
+/// A service's address, if it is one, and holds nothing that should not be shown.
+fn address(name: &str, base_url: &str) -> Result<Url, ResolveError> {
     let wrong = |why: &str| {
-        ServiceError::Wrong(format!(
+        ResolveError::Wrong(format!(
             "providers.{name}.base_url `{base_url}` {why}: write it like https://api.example.com/v1"
         ))
     };
@@ -194,32 +212,24 @@ fn is_loopback(name: &str, base_url: &str) -> Result<bool, ServiceError> {
         return Err(wrong("begins with neither http:// nor https://"));
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err(ServiceError::Wrong(format!(
+        return Err(ResolveError::Wrong(format!(
             "providers.{name}.base_url holds a name or a password: give a key by api_key_env instead"
         )));
     }
     match url.host() {
-        Some(Host::Domain(domain)) => Ok(domain == "localhost" || domain.ends_with(".localhost")),
-        Some(Host::Ipv4(address)) => Ok(address.is_loopback()),
-        Some(Host::Ipv6(address)) => Ok(address.is_loopback()),
+        Some(_) => Ok(url),
         None => Err(wrong("names no host")),
     }
 }
 
-/// The message never shows the value: it may be a key.
-fn check_header(provider: &str, header: &str, value: &str) -> Result<(), ServiceError> {
-    let in_name = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-    if header.is_empty() || !header.bytes().all(in_name) {
-        return Err(ServiceError::Wrong(format!(
-            "providers.{provider}.headers: `{header}` is no header's name"
-        )));
+/// Whether an address is of this machine.
+fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Domain(domain)) => domain == "localhost" || domain.ends_with(".localhost"),
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
     }
-    if value.chars().any(char::is_control) {
-        return Err(ServiceError::Wrong(format!(
-            "providers.{provider}.headers: the value of `{header}` holds a line break or another control character"
-        )));
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -15,8 +15,8 @@ use crate::catalogue::{self, Catalogue};
 use crate::config;
 use crate::credentials::{Credentials, Environment, Key};
 use crate::paths::Paths;
-use crate::service::{self, Backend, KeyRule, Remote, ServiceError};
-use crate::wiring::{self, Handle, Http, ListedModel, Service};
+use crate::service::{self, Backend, KeyRule, Remote, ResolveError};
+use crate::wiring::{self, Handle, Http, LIST_PATIENCE, ListedModel, Service};
 
 /// What this user has set up. Holds no key and no open model.
 pub(crate) struct UserSetup {
@@ -50,7 +50,7 @@ impl UserSetup {
             .http
             .handle()
             .map_err(|message| ProviderError::Failed(Box::new(Failure::new(ErrorClass::Config, message))))?;
-        let listed = wiring::list_models(service, &handle)?;
+        let listed = wiring::list_models(LIST_PATIENCE, service, &handle)?;
         if let Some(paths) = &self.paths {
             catalogue::note(&paths.models_file(), &service.base_url, &listed);
         }
@@ -64,7 +64,7 @@ impl UserSetup {
             return;
         }
         let (service, handle, file) = (service.clone(), handle.clone(), paths.models_file());
-        let asking = move || match wiring::list_models(&service, &handle) {
+        let asking = move || match wiring::list_models(LIST_PATIENCE, &service, &handle) {
             Ok(listed) => catalogue::note(&file, &service.base_url, &listed),
             Err(error) => tracing::info!(service = service.name, %error, "the service's models are not known"),
         };
@@ -89,22 +89,15 @@ impl UserSetup {
     ///
     /// # Errors
     /// [`SetupError::NoCredentials`] without a key it can't do without.
-    pub(crate) fn service(&self, name: &str, remote: Remote) -> Result<Service, SetupError> {
+    pub(crate) fn service(&self, name: &str, remote: &Remote) -> Result<Service, SetupError> {
         let credentials = self.credentials();
         for warning in &credentials.warnings {
             tracing::warn!("{warning}");
         }
         let key = key(&credentials, name, &remote.key)?;
-        let named = key.as_ref().map(|key| key.variable.as_str());
-        Ok(Service {
-            key_env: named.or(remote.key.variable()).map(str::to_owned),
-            key: key.map(|key| key.secret),
-            dialect: remote.dialect,
-            headers: remote.headers,
-            ca_file: remote.ca_file,
-            stall: remote.stall.unwrap_or(Service::STALL),
-            ..Service::new(name, remote.base_url)
-        })
+        let named = key.as_ref().map(|key| key.variable.clone());
+        let key_env = named.or_else(|| remote.key.variable().map(str::to_owned));
+        Ok(remote.service(name, key.map(|key| key.secret), key_env))
     }
 }
 
@@ -143,7 +136,7 @@ impl Setup for UserSetup {
             Backend::Script(path) => wiring::script(&path, model.clone()).map_err(SetupError::Config),
             Backend::Remote(remote) => {
                 let info = info(config, model, &remote, &self.catalogue());
-                let service = self.service(&model.provider, remote)?;
+                let service = self.service(&model.provider, &remote)?;
                 let handle = self.http.handle().map_err(SetupError::Config)?;
                 if info.context_window.is_none() {
                     self.learn_models(&service, &handle);
@@ -196,10 +189,10 @@ fn listed(config: &Config, provider: &str, catalogue: &Catalogue) -> Vec<String>
     }
 }
 
-fn refuse(error: ServiceError, model: &ModelRef) -> SetupError {
+fn refuse(error: ResolveError, model: &ModelRef) -> SetupError {
     match error {
-        ServiceError::Unknown { .. } => SetupError::UnknownModel(format!("can't use the model {model}: {error}")),
-        ServiceError::Wrong(_) => SetupError::Config(format!("can't use the model {model}: {error}")),
+        ResolveError::Unknown { .. } => SetupError::UnknownModel(format!("can't use the model {model}: {error}")),
+        ResolveError::Wrong(_) => SetupError::Config(format!("can't use the model {model}: {error}")),
     }
 }
 

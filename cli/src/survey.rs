@@ -8,13 +8,12 @@ use agent_core::config::Config;
 use agent_core::event::ErrorClass;
 use agent_core::provider::ProviderError;
 use agent_core::visible;
-use url::Url;
 
 use crate::credentials::KeySource;
 use crate::exit::{Exit, Fail};
 use crate::known::KNOWN;
 use crate::local::{self, LocalServer, Place};
-use crate::service::{self, Backend, KeyRule, Remote};
+use crate::service::{self, Backend, KeyRule, Remote, ResolveError};
 use crate::setup_port::UserSetup;
 use crate::wiring;
 
@@ -49,18 +48,8 @@ pub(crate) enum KeyFound {
 impl Surveyed {
     /// Its host, with the port if that is an unusual one.
     pub(crate) fn host(&self) -> Option<String> {
-        host(self.base_url.as_ref()?)
+        wiring::host(self.base_url.as_ref()?)
     }
-}
-
-/// The host of an address, with the port if that is an unusual one.
-fn host(base_url: &str) -> Option<String> {
-    let url = Url::parse(base_url).ok()?;
-    let host = url.host_str()?;
-    Some(match url.port() {
-        Some(port) => format!("{host}:{port}"),
-        None => host.to_owned(),
-    })
 }
 
 /// Asks them all, and the places on this machine where a server may be that nobody has configured.
@@ -80,7 +69,7 @@ pub(crate) fn all(setup: &UserSetup, config: &Config, places: &[Place]) -> Vec<S
         (surveyed, searching.join().expect("a search doesn't panic"))
     });
     let is_new = |server: &LocalServer| {
-        let (name, there) = (server.place.name, host(&server.place.base_url));
+        let (name, there) = (server.place.name, wiring::host(&server.place.base_url));
         !names.contains(name) && surveyed.iter().all(|one| one.host() != there)
     };
     let found: Vec<LocalServer> = found.unwrap_or_default().into_iter().filter(is_new).collect();
@@ -120,8 +109,8 @@ fn names(setup: &UserSetup, config: &Config) -> BTreeSet<String> {
 /// When nobody has this name.
 pub(crate) fn named(setup: &UserSetup, config: &Config, name: &str) -> Result<Surveyed, Fail> {
     match service::resolve(name, config) {
-        Err(unknown @ service::ServiceError::Unknown { .. }) => Err(Fail::new(Exit::Failed, unknown)),
-        Err(service::ServiceError::Wrong(_)) | Ok(_) => Ok(one(setup, config, name)),
+        Err(unknown @ ResolveError::Unknown { .. }) => Err(Fail::new(Exit::Failed, unknown)),
+        Err(ResolveError::Wrong(_)) | Ok(_) => Ok(one(setup, config, name)),
     }
 }
 
@@ -198,7 +187,7 @@ fn configured(config: &Config, name: &str) -> Vec<String> {
 
 /// Asks a service for its models.
 fn ask(setup: &UserSetup, name: &str, remote: Remote) -> Result<(String, Vec<String>), String> {
-    let service = setup.service(name, remote).map_err(|error| error.to_string())?;
+    let service = setup.service(name, &remote).map_err(|error| error.to_string())?;
     match setup.list_models(&service) {
         Ok(listed) => {
             let found: Vec<String> = listed.into_iter().map(|model| model.id).collect();

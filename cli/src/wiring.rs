@@ -8,14 +8,14 @@ use acp_adapter::agent::{self, Lines, Settings};
 use agent_core::cancel::Cancel;
 use agent_core::offline::Offline;
 use agent_core::outward::Parcel;
-use agent_core::provider::{ModelInfo, ModelRef, Provider, ProviderError};
+use agent_core::provider::{ModelInfo, ModelRef, Provider};
 use agent_core::runtime::{Parts, Preferences, REST_AFTER, Runtime};
 use agent_core::script::Script;
 pub(crate) use agent_core::store::{ListError, Store};
 use crossbeam_channel::Receiver;
 use parking_lot::Mutex;
 use providers::RemoteModel;
-pub(crate) use providers::{Dialect, ListedModel, Service};
+pub(crate) use providers::{Dialect, LIST_PATIENCE, ListedModel, Service, header_fault, host, list_models};
 pub(crate) use tokio::runtime::Handle;
 use toolsets::LocalWorkspaces;
 pub(crate) use toolsets::{TOOLS, bash, deny_rule_fault, os, program};
@@ -107,20 +107,6 @@ pub(crate) fn remote(service: Service, info: ModelInfo, handle: Handle) -> Resul
     }
 }
 
-/// Asks a service for its models.
-pub(crate) fn list_models(service: &Service, handle: &Handle) -> Result<Vec<ListedModel>, ProviderError> {
-    providers::list_models(service, handle)
-}
-
-/// Asks a service for its models, for a bounded time.
-pub(crate) fn list_models_within(
-    patience: Duration,
-    service: &Service,
-    handle: &Handle,
-) -> Result<Vec<ListedModel>, ProviderError> {
-    providers::list_models_within(patience, service, handle)
-}
-
 /// Serves an editor that says these `lines`, on stdout, until it is gone or `stop` is set.
 pub(crate) fn serve(
     wired: &Wired,
@@ -170,8 +156,6 @@ impl Http {
         if let Some(runtime) = &*slot {
             return Ok(runtime.handle().clone());
         }
-        // An error means that a provider is installed already, which is all that is wanted.
-        let _ = rustls::crypto::ring::default_provider().install_default();
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .thread_name("http")

@@ -14,7 +14,7 @@ use tokio::time::timeout;
 use crate::classify::Said;
 use crate::dialect::Address;
 use crate::retry_after::retry_after_ms;
-use crate::service::{Service, ServiceError, host, is_loopback};
+use crate::service::{Service, ServiceError, host_of, is_loopback};
 use crate::trouble::{Refusal, Trouble};
 
 /// The longest reply, in bytes.
@@ -100,7 +100,7 @@ impl Connection {
             .get(LOCATION)
             .and_then(|location| location.to_str().ok());
         match location.and_then(|location| self.base.join(location).ok()) {
-            Some(url) => format!("{}://{}{}", url.scheme(), host(&url), url.path()),
+            Some(url) => format!("{}://{}{}", url.scheme(), host_of(&url), url.path()),
             None => "nowhere".into(),
         }
     }

@@ -33,6 +33,6 @@ mod trouble;
 mod waiting;
 
 pub use dialect::Dialect;
-pub use models::{ListedModel, list_models, list_models_within};
+pub use models::{LIST_PATIENCE, ListedModel, list_models};
 pub use remote::RemoteModel;
-pub use service::{Service, ServiceError};
+pub use service::{Service, ServiceError, header_fault, host};

@@ -16,11 +16,11 @@ use crate::service::Service;
 use crate::trouble::Trouble;
 use crate::waiting::wait;
 
-/// How long a list of models is waited for.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a list of models is waited for where nothing else waits for it.
+pub const LIST_PATIENCE: Duration = Duration::from_secs(10);
 
 /// A model as its service lists it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct ListedModel {
     /// The service's name for it.
     pub id: String,
@@ -35,30 +35,15 @@ pub struct ListedModel {
     pub images: Option<bool>,
 }
 
-/// Asks a service for its models, in its order; blocks at most 10 s.
+/// Asks a service for its models, in its order; blocks no longer than `patience`.
 ///
 /// # Errors
 /// [`ProviderError::Failed`] when the service can't be used as set up, does not answer, or keeps no such list.
-pub fn list_models(service: &Service, handle: &Handle) -> Result<Vec<ListedModel>, ProviderError> {
-    list_models_within(PATIENCE, service, handle)
-}
-
-/// Asks a service for its models, and blocks no longer than `patience`.
-///
-/// # Errors
-/// As [`list_models`].
-pub fn list_models_within(
-    patience: Duration,
-    service: &Service,
-    handle: &Handle,
-) -> Result<Vec<ListedModel>, ProviderError> {
+pub fn list_models(patience: Duration, service: &Service, handle: &Handle) -> Result<Vec<ListedModel>, ProviderError> {
     let connection = Connection::open(service).map_err(|error| {
         ProviderError::Failed(Box::new(Failure {
-            class: ErrorClass::Config,
-            message: error.to_string(),
             provider: Some(service.name.clone()),
-            status: None,
-            retry_after_ms: None,
+            ..Failure::new(ErrorClass::Config, error.to_string())
         }))
     })?;
     let codec = service.dialect.codec();

@@ -69,7 +69,7 @@ impl Service {
             scheme => Err(ServiceError::NotSafe {
                 service: self.name.clone(),
                 scheme: scheme.to_owned(),
-                host: host(&url),
+                host: host_of(&url),
             }),
         }
     }
@@ -83,12 +83,12 @@ impl Service {
         }
         if let Some(key) = self.bare_key() {
             let (name, value) = codec.key_header(key);
-            let value = self.secret_value(name.as_str(), &value)?;
+            let value = header_value(&value).map_err(|why| self.bad_header(name.as_str(), why))?;
             map.insert(name, value);
         }
         for (name, value) in &self.headers {
-            let header = HeaderName::try_from(name).map_err(|_| self.bad_header(name))?;
-            map.insert(header, self.secret_value(name, value)?);
+            let (name, value) = header(name, value).map_err(|why| self.bad_header(name, why))?;
+            map.insert(name, value);
         }
         Ok(map)
     }
@@ -118,16 +118,11 @@ impl Service {
             .filter(|secret| secret.len() >= LEAST)
     }
 
-    fn secret_value(&self, name: &str, value: &str) -> Result<HeaderValue, ServiceError> {
-        let mut value = HeaderValue::from_str(value).map_err(|_| self.bad_header(name))?;
-        value.set_sensitive(true);
-        Ok(value)
-    }
-
-    fn bad_header(&self, name: &str) -> ServiceError {
+    fn bad_header(&self, name: &str, why: &'static str) -> ServiceError {
         ServiceError::BadHeader {
             service: self.name.clone(),
             header: name.to_owned(),
+            why,
         }
     }
 
@@ -146,7 +141,7 @@ impl fmt::Debug for Service {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Service")
             .field("name", &self.name)
-            .field("host", &Url::parse(&self.base_url).map(|url| host(&url)).ok())
+            .field("host", &Url::parse(&self.base_url).map(|url| host_of(&url)).ok())
             .field("has_key", &self.key.is_some())
             .field("headers", &self.headers.keys())
             .field("stall", &self.stall)
@@ -186,12 +181,14 @@ pub enum ServiceError {
         host: String,
     },
     /// A header that can't be sent.
-    #[error("the header {header} of provider {service} holds characters that no header can carry: correct it")]
+    #[error("the header {header} of provider {service} {why}: correct it")]
     BadHeader {
         /// The service's name.
         service: String,
         /// The header's name.
         header: String,
+        /// What is wrong with it, without its value.
+        why: &'static str,
     },
     /// The file of further certificates is none.
     #[error(
@@ -228,8 +225,31 @@ pub(crate) fn is_loopback(url: &Url) -> bool {
     }
 }
 
-/// The host of an address as a person reads it, with its port if it has an unusual one.
-pub(crate) fn host(url: &Url) -> String {
+/// What is wrong with a header, in words that do not show its value: it may be a key.
+pub fn header_fault(name: &str, value: &str) -> Option<&'static str> {
+    header(name, value).err()
+}
+
+fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), &'static str> {
+    let name = HeaderName::try_from(name).map_err(|_| "has a name that no header can have")?;
+    Ok((name, header_value(value)?))
+}
+
+fn header_value(value: &str) -> Result<HeaderValue, &'static str> {
+    let value = HeaderValue::from_str(value);
+    let mut value = value.map_err(|_| "holds a line break or another control character")?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+/// The host of an address as a person reads it, with its port if it has an unusual one; none if it names no host.
+pub fn host(base_url: &str) -> Option<String> {
+    let url = Url::parse(base_url).ok()?;
+    url.has_host().then(|| host_of(&url))
+}
+
+/// The same of an address that was read already.
+pub(crate) fn host_of(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
     match url.port() {
         Some(port) => format!("{host}:{port}"),

@@ -71,7 +71,7 @@ pub(crate) struct Refusal {
 impl Trouble {
     fn into_failure(self, service: &Service) -> Failure {
         let class = self.class();
-        let host = Url::parse(&service.base_url).map(|url| host(&url)).unwrap_or_default();
+        let host = host(&service.base_url).unwrap_or_default();
         let (what, next) = (self.what(service), self.next(class, service));
         let (status, retry_after_ms) = match self {
             Self::Refused(refusal) => (Some(refusal.status.as_u16()), refusal.retry_after_ms),

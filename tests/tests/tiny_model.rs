@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use agent_core::cancel::Cancel;
 use agent_core::content::Content;
 use agent_core::provider::{Delta, Finish, Message, ModelInfo, Origin, Provider, ProviderError, Request};
-use providers::{RemoteModel, Service, list_models};
+use providers::{LIST_PATIENCE, RemoteModel, Service, list_models};
 use serde_json::Value;
 use talaria_tests::client::{self, Home};
 use tokio::runtime::Runtime;
@@ -73,7 +73,7 @@ fn tell(what: &str) {
 #[ignore = "needs a model server: tests/tiny_model/run.sh"]
 fn a_reply_is_streamed_and_counted() {
     let runtime = runtime();
-    let listed = list_models(&service(), runtime.handle()).unwrap();
+    let listed = list_models(LIST_PATIENCE, &service(), runtime.handle()).unwrap();
     assert!(listed.iter().any(|model| model.id == "smollm2"), "{listed:?}");
     let (mut pieces, mut first) = (Vec::new(), None);
     let began = Instant::now();

@@ -56,8 +56,8 @@ impl Access<'_> {
         }
     }
 
-    /// The model's name without its provider, once the model has given a word; where the service has no such model, the person is asked for
-    /// another.
+    /// The model's name without its provider, once the model has given a word; where the service has no such model, the
+    /// person is asked for another.
     pub(super) fn answering(&mut self, model: String) -> Result<String, Fail> {
         let mut model = model;
         loop {
@@ -115,14 +115,8 @@ impl Access<'_> {
             Some(self.user.credentials().key(variable)?.secret)
         };
         let new_key = self.new_key.as_ref().map(|key| key.secret.clone());
-        Service {
-            key: new_key.or_else(stored),
-            key_env: self.remote.key.variable().map(str::to_owned),
-            dialect: self.remote.dialect,
-            ca_file: self.remote.ca_file.clone(),
-            headers: self.remote.headers.clone(),
-            ..Service::new(self.provider, self.remote.base_url.clone())
-        }
+        let key_env = self.remote.key.variable().map(str::to_owned);
+        self.remote.service(self.provider, new_key.or_else(stored), key_env)
     }
 
     /// Whether the service could be asked at all; that needs no network.
@@ -209,11 +203,5 @@ fn as_failure<T>(asked: Result<T, ProviderError>) -> Result<T, Failure> {
 
 /// Something is wrong before the service could be asked.
 fn unusable(message: String) -> Failure {
-    Failure {
-        class: ErrorClass::Config,
-        message,
-        provider: None,
-        status: None,
-        retry_after_ms: None,
-    }
+    Failure::new(ErrorClass::Config, message)
 }

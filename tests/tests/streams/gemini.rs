@@ -3,7 +3,7 @@
 use agent_core::content::Content;
 use agent_core::event::ErrorClass;
 use agent_core::provider::{Message, Reply};
-use providers::{Dialect, ListedModel, Service, list_models};
+use providers::{Dialect, LIST_PATIENCE, ListedModel, Service, list_models};
 use serde_json::{Value, json};
 use talaria_tests::mock::{Mock, Reply as Answer};
 
@@ -272,7 +272,7 @@ fn the_key_goes_out_in_its_header_and_never_in_an_address() {
     let failure = ask(&open(service.clone())).failure();
     assert_eq!(failure.class, ErrorClass::Auth);
     assert!(failure.message.contains("not valid: ***;"), "{}", failure.message);
-    assert_eq!(list_models(&service, &handle()), Ok(vec![]));
+    assert_eq!(list_models(LIST_PATIENCE, &service, &handle()), Ok(vec![]));
     let lines = [
         "POST /v1/models/m:streamGenerateContent?alt=sse",
         "GET /v1/models?pageSize=1000",
@@ -307,8 +307,8 @@ fn the_list_has_the_models_that_answer() {
         listed("gemini-2.5-pro", Some(1_048_576), Some(65_536)),
         listed("gemma", None, None),
     ];
-    assert_eq!(list_models(&service, &handle()), Ok(expect));
-    assert!(list_models(&service, &handle()).is_err());
+    assert_eq!(list_models(LIST_PATIENCE, &service, &handle()), Ok(expect));
+    assert!(list_models(LIST_PATIENCE, &service, &handle()).is_err());
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use agent_core::event::{CallInput, ErrorClass};
 use agent_core::provider::ProviderError;
-use providers::{Dialect, ListedModel, RemoteModel, Service, ServiceError, list_models};
+use providers::{Dialect, LIST_PATIENCE, ListedModel, RemoteModel, Service, ServiceError, list_models};
 use serde_json::{Value, json};
 use talaria_tests::mock::{Mock, Reply as Answer};
 use talaria_tests::spoken::{DIALECTS, Spoken};
@@ -110,7 +110,7 @@ fn a_key_that_stands_among_the_models_is_masked() {
         list,
     )])
     .with_list();
-    let listed = list_models(&service(&mock), &handle()).unwrap();
+    let listed = list_models(LIST_PATIENCE, &service(&mock), &handle()).unwrap();
     let ids: Vec<&str> = listed.iter().map(|model| model.id.as_str()).collect();
     assert_eq!(ids, ["m-***", "m"]);
 }
@@ -224,7 +224,7 @@ fn what_services_say_of_their_models_is_read_in_their_words() {
         .collect();
     let list = json!({ "data": data }).to_string();
     let mock = Mock::serve(vec![Answer::answer("HTTP/1.1 200 OK", list)]).with_list();
-    let listed = list_models(&service(&mock), &handle()).unwrap();
+    let listed = list_models(LIST_PATIENCE, &service(&mock), &handle()).unwrap();
     let (sized, seeing) = listed.split_at(windows.len());
     assert!(sized.iter().all(|model| model.context_window == Some(9)), "{sized:?}");
     for (model, (said, images)) in seeing.iter().zip(pictures) {
@@ -244,7 +244,7 @@ fn the_list_of_models_is_the_services_own() {
         Answer::answer("HTTP/1.1 401 Unauthorized", ""),
     ])
     .with_list();
-    let list = || list_models(&service(&mock), &handle());
+    let list = || list_models(LIST_PATIENCE, &service(&mock), &handle());
     let listed = |id: &str, context_window| ListedModel {
         images: None,
         id: id.to_owned(),
@@ -260,7 +260,11 @@ fn the_list_of_models_is_the_services_own() {
     assert_eq!(class(list()), ErrorClass::Protocol);
     assert_eq!(class(list()), ErrorClass::Auth);
     assert_eq!(
-        class(list_models(&Service::new("mock", "http://example.com"), &handle())),
+        class(list_models(
+            LIST_PATIENCE,
+            &Service::new("mock", "http://example.com"),
+            &handle()
+        )),
         ErrorClass::Config
     );
 }

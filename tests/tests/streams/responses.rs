@@ -3,7 +3,7 @@
 use agent_core::content::Content;
 use agent_core::event::ErrorClass;
 use agent_core::provider::{Message, Reply};
-use providers::{Dialect, ListedModel, Service, list_models};
+use providers::{Dialect, LIST_PATIENCE, ListedModel, Service, list_models};
 use serde_json::{Value, json};
 use talaria_tests::mock::{Mock, Reply as Answer};
 
@@ -356,7 +356,7 @@ fn the_key_goes_out_in_its_header_and_the_models_are_listed() {
     let failure = ask(&open(service.clone())).failure();
     assert_eq!(failure.class, ErrorClass::Auth);
     assert!(failure.message.contains("provided: ***;"), "{}", failure.message);
-    let models = list_models(&service, &handle());
+    let models = list_models(LIST_PATIENCE, &service, &handle());
     let listed = ListedModel {
         images: None,
         id: "m".into(),

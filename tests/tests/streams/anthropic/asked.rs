@@ -3,7 +3,7 @@
 use agent_core::content::Content;
 use agent_core::event::{CallInput, ErrorClass};
 use agent_core::provider::{Call, Message, Reply, Request, ToolSpec};
-use providers::{Dialect, ListedModel, RemoteModel, list_models};
+use providers::{Dialect, LIST_PATIENCE, ListedModel, RemoteModel, list_models};
 use serde_json::{Value, json};
 use talaria_tests::mock::{Asked, Mock, Reply as Answer};
 
@@ -186,7 +186,7 @@ fn the_list_of_models_is_asked_for_as_a_whole() {
         max_output,
     };
     assert_eq!(
-        list_models(&messages(&mock), &handle()),
+        list_models(LIST_PATIENCE, &messages(&mock), &handle()),
         Ok(vec![
             listed("claude-z", Some(200_000), Some(64_000)),
             listed("claude-a", None, None)
