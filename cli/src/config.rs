@@ -3,8 +3,9 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use agent_core::config::Config;
+use agent_core::config::{Config, ModelConfig};
 
+use crate::credentials::variable_fault;
 use crate::nearest::nearest;
 use crate::{service, wiring};
 
@@ -81,25 +82,93 @@ fn line_at(text: &str, offset: usize) -> usize {
         + 1
 }
 
-/// Turns serde's words about an unknown key into ours. Its form is "unknown field `a`, expected one of `b`, `c`".
+/// Where a key of a service belongs.
+const OF_KEYS: &str = "keys don't stand in this file: `agent setup` stores one in .env beside it, and api_key_env names the \
+                       variable that holds it";
+
+/// Turns serde's words into ours; `key` is where it stood. Words that are none of those below stay.
 fn explain(message: &str, key: &str) -> String {
-    let mut quoted = message.split('`').skip(1).step_by(2);
-    match quoted.next() {
-        Some(unknown) if message.starts_with("unknown field") => {
-            let table = key.strip_suffix(unknown).unwrap_or(key).trim_end_matches('.');
-            let place = match table {
-                "" | "?" => String::new(),
-                table => format!(" in [{table}]"),
-            };
-            let known: Vec<&str> = quoted.collect();
-            match nearest(unknown, known.iter().copied()) {
-                Some(near) => format!("unknown key `{unknown}`{place}: did you mean `{near}`?"),
-                None => format!("unknown key `{unknown}`{place}; known are {}", known.join(", ")),
-            }
-        }
-        _ if key.is_empty() || key == "." => message.to_owned(),
-        _ => format!("`{key}`: {message}"),
+    if let Some(fields) = message.strip_prefix("unknown field ") {
+        return unknown_key(fields, key);
     }
+    let what = variant(message).or_else(|| shape(message)).or_else(|| missing(message));
+    let what = what.unwrap_or_else(|| message.to_owned());
+    match key {
+        "" | "." => what,
+        key => format!("`{key}`: {what}"),
+    }
+}
+
+/// "`a`, expected one of `b`, `c`".
+fn unknown_key(fields: &str, key: &str) -> String {
+    let mut quoted = quoted(fields);
+    let unknown = quoted.next().unwrap_or_default();
+    let table = key.strip_suffix(unknown).unwrap_or(key).trim_end_matches('.');
+    let place = match table {
+        "" | "?" => String::new(),
+        table => format!(" in [{table}]"),
+    };
+    if ["api_key", "apikey", "api-key", "key", "token", "secret"].contains(&unknown.to_lowercase().as_str()) {
+        return format!("unknown key `{unknown}`{place}: {OF_KEYS}");
+    }
+    let known: Vec<&str> = quoted.collect();
+    match nearest(unknown, known.iter().copied()) {
+        Some(near) => format!("unknown key `{unknown}`{place}: did you mean `{near}`?"),
+        None => format!("unknown key `{unknown}`{place}; known are {}", known.join(", ")),
+    }
+}
+
+/// "unknown variant `a`, expected one of `b`, `c`".
+fn variant(message: &str) -> Option<String> {
+    let mut quoted = quoted(message.strip_prefix("unknown variant ")?);
+    let wrong = quoted.next()?;
+    Some(format!(
+        "`{wrong}` is none of {}",
+        quoted.collect::<Vec<_>>().join(", ")
+    ))
+}
+
+/// "invalid type: integer `5`, expected a string".
+fn shape(message: &str) -> Option<String> {
+    let said = message
+        .strip_prefix("invalid type: ")
+        .or_else(|| message.strip_prefix("invalid value: "))?;
+    let (found, expected) = said.split_once(", expected ")?;
+    let found = match found.split_once(' ') {
+        Some(("integer", number)) => format!("the number {number}"),
+        Some(("boolean", value)) => value.to_owned(),
+        // It is not shown, as it may be a key.
+        Some(("string", _)) => "a text".to_owned(),
+        Some(("floating", number)) => number.replacen("point", "the number", 1),
+        Some(_) | None => match found {
+            "map" => "a table".to_owned(),
+            "sequence" => "a list".to_owned(),
+            other => other.to_owned(),
+        },
+    };
+    let expected = match expected {
+        "a string" => "a text in quotes",
+        "u64" | "u32" => "a whole number from 0 up",
+        "f64" => "a number",
+        "a sequence" => "a list in brackets",
+        "a boolean" => "true or false",
+        "struct ModelConfig" => "a table, such as { id = \"qwen3\" }",
+        "a map" => "a table",
+        other if other.starts_with("struct ") => "a table",
+        other => other,
+    };
+    Some(format!("is {found}, and should be {expected}"))
+}
+
+/// "missing field `a`".
+fn missing(message: &str) -> Option<String> {
+    let field = quoted(message.strip_prefix("missing field ")?).next()?;
+    Some(format!("`{field}` is missing"))
+}
+
+/// The words between backticks.
+fn quoted(text: &str) -> impl Iterator<Item = &str> {
+    text.split('`').skip(1).step_by(2)
 }
 
 /// What the types alone can't say.
@@ -110,7 +179,17 @@ fn make_sense(config: &Config) -> Result<(), String> {
     if config.terminal.timeout_s == 0 {
         return Err("terminal.timeout_s is 0, so that no command could run; the default is 180".into());
     }
+    let most = config.budget.max_cost_usd;
+    if !is_amount(most) {
+        return Err(format!(
+            "budget.max_cost_usd is {most}, and should be an amount of US dollars; 0 is as much as it takes"
+        ));
+    }
     for (name, provider) in &config.providers {
+        if let Some(fault) = provider.api_key_env.as_deref().and_then(variable_fault) {
+            return Err(format!("providers.{name}.api_key_env {fault}; {OF_KEYS}"));
+        }
+        models_make_sense(&provider.models).map_err(|what| format!("providers.{name}.models: {what}"))?;
         if provider.ca_file.as_ref().is_some_and(|path| !path.is_absolute()) {
             return Err(format!("providers.{name}.ca_file must be an absolute path"));
         }
@@ -132,6 +211,55 @@ fn make_sense(config: &Config) -> Result<(), String> {
         service::resolve(name, config).map_err(|error| error.to_string())?;
     }
     Ok(())
+}
+
+fn models_make_sense(models: &[ModelConfig]) -> Result<(), String> {
+    /// With less there is no room for the tools and a word beside them.
+    const LEAST: u64 = 1_000;
+    for (index, model) in models.iter().enumerate() {
+        let id = &model.id;
+        if id.is_empty() {
+            return Err("there is an entry without a name: its `id` is empty".to_owned());
+        }
+        if models[..index].iter().any(|before| before.id == *id) {
+            return Err(format!("there are two entries for `{id}`: leave one"));
+        }
+        if let Some(window) = model.context_window.filter(|window| *window < LEAST) {
+            return Err(format!(
+                "the context_window of `{id}` is {window}, which is too little to work with; leave it out where you don't know it"
+            ));
+        }
+        if model.max_output == Some(0) {
+            return Err(format!(
+                "the max_output of `{id}` is 0, so that it could say nothing; leave it out where you don't know it"
+            ));
+        }
+        if let (Some(window), Some(most)) = (model.context_window, model.max_output)
+            && most > window
+        {
+            return Err(format!(
+                "with a max_output of {most} `{id}` could say more than its context_window of {window} holds"
+            ));
+        }
+        let prices = model.price.iter().flat_map(|price| {
+            [
+                Some(price.input),
+                Some(price.output),
+                price.cached_read,
+                price.cached_write,
+            ]
+        });
+        if let Some(wrong) = prices.flatten().find(|price| !is_amount(*price)) {
+            return Err(format!(
+                "a price of `{id}` is {wrong}, and should be an amount of US dollars a million tokens"
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn is_amount(dollars: f64) -> bool {
+    dollars.is_finite() && dollars >= 0.0
 }
 
 fn known_tool(name: &str) -> Result<(), String> {
@@ -192,7 +320,6 @@ mod tests {
         );
         check("colour = 1", "unknown key `colour`; known are model, fallback_models");
         check("model = \"gpt-5\"", "/c.toml:1: `model`: `gpt-5` is not a model's name");
-        check("model = 5", "/c.toml:1: `model`: invalid type");
         check("a = = 1", "/c.toml:1: ");
         check(
             "[agent]\nmode = \"yolo\"",
@@ -202,8 +329,29 @@ mod tests {
             "[agent]\nthought_level = \"max\"",
             "/c.toml:2: `agent.thought_level`: `max` is not a thought level: choose off, low, medium or high",
         );
+        check(
+            "model = 5",
+            "`model`: is the number `5`, and should be a text in quotes",
+        );
+        check(
+            "[agent]\nmax_steps = -1",
+            "is the number `-1`, and should be a whole number from 0 up",
+        );
+        check(
+            "[agent]\nmax_steps = \"a\"",
+            "is a text, and should be a whole number from 0 up",
+        );
+        check("[budget]\nmax_cost_usd = true", "is `true`, and should be a number");
+        check(
+            "[providers.openai]\nmodels = [\"a\"]",
+            "`providers.openai.models[0]`: is a text, and should be a table, such as { id = \"qwen3\" }",
+        );
+        check("[providers.openai]\nmodels = [{}]", "`id` is missing");
+        check(
+            "[providers.openai]\nmodels = [{ id = \"a\", price = { input = 1.0 } }]",
+            "`providers.openai.models[0].price`: `output` is missing",
+        );
         check("[agent]\nmax_steps = 0", "/c.toml: agent.max_steps is 0");
-        check("[agent]\nmax_steps = -1", "/c.toml:2: `agent.max_steps`: ");
         check(
             "[agent]\ndisabled_tools = [\"todo\", \"terminl\"]",
             "agent.disabled_tools: there is no tool `terminl`: did you mean `terminal`?",
@@ -236,7 +384,73 @@ mod tests {
             "[providers.openai.headers]\n\"X Team\" = \"a\"",
             "providers.openai.headers",
         );
-        check("[providers.x]\napi = \"smoke\"", "unknown variant `smoke`");
+        check(
+            "[providers.x]\napi = \"smoke\"",
+            "`providers.x.api`: `smoke` is none of openai-chat, openai-responses, anthropic, gemini, offline, script",
+        );
+    }
+
+    #[test]
+    fn a_text_in_a_wrong_place_is_not_shown() {
+        let error = parse("[providers.openai]\nheaders = \"Bearer sk-1\"", Path::new("/c.toml"));
+        let error = error.unwrap_err().to_string();
+        assert!(
+            !error.contains("sk-1") && error.contains("is a text, and should be a table"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn numbers_that_make_no_sense_are_refused() {
+        let check = |text: &str, expect: &str| {
+            let error = parse(text, Path::new("/c.toml")).unwrap_err().to_string();
+            assert!(error.contains(expect), "{text:?}: {error}");
+        };
+        for cost in ["-1", "nan", "inf", "-0.5"] {
+            check(&format!("[budget]\nmax_cost_usd = {cost}"), "budget.max_cost_usd is ");
+        }
+        let model = |entry: &str| format!("[providers.openai]\nmodels = [{{ id = \"a\", {entry} }}]");
+        for price in [
+            "input = -1.0, output = 1.0",
+            "input = 1.0, output = nan",
+            "input = 1, output = 1, cached_read = inf",
+        ] {
+            check(
+                &model(&format!("price = {{ {price} }}")),
+                "providers.openai.models: a price of `a` is ",
+            );
+        }
+        check(&model("context_window = 0"), "the context_window of `a` is 0");
+        check(&model("context_window = 10"), "the context_window of `a` is 10");
+        check(&model("max_output = 0"), "the max_output of `a` is 0");
+        check(
+            &model("context_window = 4000, max_output = 4001"),
+            "`a` could say more than its context_window of 4000 holds",
+        );
+        check(
+            "[providers.openai]\nmodels = [{ id = \"a\" }, { id = \"b\" }, { id = \"a\" }]",
+            "two entries for `a`",
+        );
+        check(
+            "[providers.openai]\nmodels = [{ id = \"\" }]",
+            "an entry without a name",
+        );
+        let fine = model("context_window = 4000, max_output = 4000, price = { input = 0, output = 2.5 }");
+        parse(&fine, Path::new("/c.toml")).unwrap();
+    }
+
+    #[test]
+    fn a_key_in_the_configuration_is_not_shown_and_told_where_it_belongs() {
+        for text in [
+            "[providers.openai]\napi_key_env = \"sk-1234567890123456\"",
+            "[providers.openai]\napi_key_env = \"1234 5678\"",
+            "[providers.openai]\napi_key = \"sk-1234567890123456\"",
+            "[providers.openai]\nkey = \"sk-1234567890123456\"",
+            "api_key = \"sk-1234567890123456\"",
+        ] {
+            let error = parse(text, Path::new("/c.toml")).unwrap_err().to_string();
+            assert!(!error.contains("1234") && error.contains(".env"), "{text:?}: {error}");
+        }
     }
 
     #[test]

@@ -199,6 +199,25 @@ pub(crate) fn is_variable(name: &str) -> bool {
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
+/// What is wrong with the name of a variable for a key. The words never show it: it may be the key itself.
+pub(crate) fn variable_fault(name: &str) -> Option<&'static str> {
+    if looks_like_key(name) {
+        Some("takes the name of a variable, and what it got looks like a key")
+    } else if !is_variable(name) {
+        Some("takes the name of a variable, such as OPENAI_API_KEY, and what it got is none")
+    } else {
+        None
+    }
+}
+
+/// Keys begin with a word of their service in small letters, or are long and mixed.
+fn looks_like_key(text: &str) -> bool {
+    const BEGINNINGS: [&str; 8] = ["sk-", "sk_", "gsk_", "xai-", "pk-", "hf_", "AIza", "key-"];
+    let has = |fits: fn(&char) -> bool| text.chars().any(|char| fits(&char));
+    BEGINNINGS.iter().any(|beginning| text.starts_with(beginning))
+        || (text.len() >= 20 && !text.contains('_') && has(char::is_ascii_lowercase) && has(char::is_ascii_digit))
+}
+
 /// The text of an `.env` file with one variable set; all other lines stay as they are.
 pub(crate) fn with_variable(text: &str, name: &str, value: &str) -> String {
     let escaped = value.replace('\\', "\\\\").replace('"', "\\\"");

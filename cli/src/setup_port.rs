@@ -339,12 +339,12 @@ mod tests {
 
     #[test]
     fn what_the_user_says_of_a_model_counts() {
-        let config = parsed("[providers.openai]\nmodels = [{ id = \"a\", images = false, context_window = 9 }]");
+        let config = parsed("[providers.openai]\nmodels = [{ id = \"a\", images = false, context_window = 9000 }]");
         let Ok(Backend::Remote(remote)) = service::resolve("openai", &config) else {
             panic!("openai is no service");
         };
         let said = info(&config, &"openai/a".parse().unwrap(), &remote, &Catalogue::default());
-        assert_eq!((said.images, said.context_window), (false, Some(9)));
+        assert_eq!((said.images, said.context_window), (false, Some(9000)));
         let other = info(&config, &"openai/b".parse().unwrap(), &remote, &Catalogue::default());
         assert_eq!((other.images, other.context_window), (true, None));
     }

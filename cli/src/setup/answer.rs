@@ -3,7 +3,7 @@
 use agent_core::config::Config;
 use secrecy::SecretString;
 
-use crate::credentials::is_variable;
+use crate::credentials;
 use crate::known::{KNOWN, known};
 use crate::nearest::nearest;
 
@@ -42,25 +42,12 @@ pub(super) fn checked_key(key: &str) -> Result<SecretString, String> {
     Ok(key.to_owned().into())
 }
 
-/// What is wrong with the name of a variable for a key. The message never shows it: it may be the key itself.
+/// What is wrong with the name of a variable for a key, and what else could be meant. The message never shows it.
 pub(super) fn variable_fault(name: &str) -> Option<String> {
-    let is_fine = is_variable(name) && !looks_like_key(name);
-    let way = "to store a key, give it to --key-stdin, as in echo \"$KEY\" | agent setup … --key-stdin";
-    (!is_fine).then(|| {
-        if looks_like_key(name) {
-            format!("takes the name of a variable, and what it got looks like a key: {way}")
-        } else {
-            format!("takes the name of a variable, such as OPENAI_API_KEY, and what it got is none; {way}")
-        }
-    })
-}
-
-/// Keys begin with a word of their service in small letters, or are long and mixed.
-fn looks_like_key(text: &str) -> bool {
-    const BEGINNINGS: [&str; 8] = ["sk-", "sk_", "gsk_", "xai-", "pk-", "hf_", "AIza", "key-"];
-    let has = |fits: fn(&char) -> bool| text.chars().any(|char| fits(&char));
-    BEGINNINGS.iter().any(|beginning| text.starts_with(beginning))
-        || (text.len() >= 20 && !text.contains('_') && has(char::is_ascii_lowercase) && has(char::is_ascii_digit))
+    let fault = credentials::variable_fault(name)?;
+    Some(format!(
+        "{fault}; to store a key, give it to --key-stdin, as in echo \"$KEY\" | agent setup … --key-stdin"
+    ))
 }
 
 /// The service's name for a model that may have been given with its provider.
