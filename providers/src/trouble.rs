@@ -99,6 +99,9 @@ impl Trouble {
                 "the model may take no thought level: choose none for it, or take thought_level out of the configuration"
                     .into()
             }
+            Self::Connection(error) if speaks_no_tls(error) => {
+                "nobody speaks TLS there: for a server on this machine try http:// in its base_url".into()
+            }
             Self::Refused(_)
             | Self::Said(_)
             | Self::Redirected { .. }
@@ -170,7 +173,9 @@ fn next(class: ErrorClass, service: &Service) -> String {
         ErrorClass::Overloaded | ErrorClass::Server => "try again in a moment or choose another model".into(),
         ErrorClass::Timeout => "try again, or choose a faster model".into(),
         ErrorClass::Network => unreachable_hint(service),
-        ErrorClass::Tls => "check the system's certificates, or name a file of them in SSL_CERT_FILE".into(),
+        ErrorClass::Tls => "check the system's certificates, or name a file with the issuer's certificate in the provider's ca_file or \
+                            in SSL_CERT_FILE"
+            .into(),
         ErrorClass::ContextOverflow => "make room with /compact, or begin anew with /clear".into(),
         ErrorClass::PayloadTooLarge => "make room with /compact, or send less".into(),
         ErrorClass::ImageRejected => "leave the picture out or choose a model that sees".into(),
@@ -211,6 +216,20 @@ fn root(error: &reqwest::Error) -> String {
 
 fn is_tls(error: &reqwest::Error) -> bool {
     causes(error).any(|cause| cause.is::<rustls::Error>())
+}
+
+/// Whether what came where TLS should begin is something else.
+fn speaks_no_tls(error: &reqwest::Error) -> bool {
+    let is_other = |cause: &(dyn Error + 'static)| {
+        let cause = cause.downcast_ref::<rustls::Error>();
+        matches!(
+            cause,
+            Some(rustls::Error::InvalidMessage(
+                rustls::InvalidMessage::InvalidContentType
+            ))
+        )
+    };
+    causes(error).any(is_other)
 }
 
 fn causes(error: &reqwest::Error) -> impl Iterator<Item = &(dyn Error + 'static)> {

@@ -183,7 +183,7 @@ fn a_server_without_tls_behind_https_is_a_tls_failure() {
         let failure = ask(&open(at(base_url, dialect))).failure();
         assert_eq!(failure.class, ErrorClass::Tls, "{}", failure.message);
         assert!(
-            failure.message.contains("check the system's certificates"),
+            failure.message.contains("nobody speaks TLS there") && failure.message.contains("http://"),
             "{}",
             failure.message
         );
