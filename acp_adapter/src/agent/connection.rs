@@ -268,6 +268,21 @@ impl Connection {
         fault::of_call(error, option_field, &json!(methods))
     }
 
+    /// A failure of a turn; where that needs a key, with the ways to sign in, as all such errors have them.
+    fn with_ways_in(&self, error: Error) -> Error {
+        let Some(data) = error
+            .data
+            .as_ref()
+            .filter(|_| i32::from(error.code) == fault::AUTH_REQUIRED)
+        else {
+            return error;
+        };
+        let methods = self.settings.auth_methods(&self.client(), data["provider"].as_str());
+        let mut data = data.clone();
+        data["authMethods"] = json!(methods);
+        error.data(data)
+    }
+
     /// Shows the client that turns which have been silent for long go on.
     pub(crate) fn break_silence(&mut self) {
         for session in self.silence.too_long() {

@@ -4,7 +4,10 @@ use agent_client_protocol_schema::v1::Error;
 use agent_core::approval::Mode;
 use agent_core::event::{ErrorClass, Failure};
 use agent_core::outward::CallError;
+use agent_core::provider::ThoughtLevel;
 use serde_json::{Value, json};
+
+use super::to_acp::view::THOUGHT_DEFAULT;
 
 pub(crate) const PARSE: i32 = -32700;
 pub(crate) const INVALID_REQUEST: i32 = -32600;
@@ -57,6 +60,10 @@ pub(crate) fn of_call(error: &CallError, option_field: &str, auth_methods: &Valu
 fn of_option(option: &str) -> String {
     match option {
         "mode" => format!("is none of the modes {}", Mode::ALL.map(Mode::id).join(", ")),
+        "thought_level" => format!(
+            "is none of the levels {}, {THOUGHT_DEFAULT}",
+            ThoughtLevel::ALL.map(ThoughtLevel::id).join(", ")
+        ),
         _ => "is none of the models that the session's `configOptions` offer".to_owned(),
     }
 }
@@ -114,6 +121,14 @@ mod tests {
         assert_eq!(
             of_call(&option, "modeId", &json!([])),
             invalid_field("modeId", "is none of the modes plan, default, accept_edits, dont_ask"),
+        );
+        let option = CallError::BadOption {
+            field: "thought_level",
+            message: "`SECRETVALUE` is not a thought level".into(),
+        };
+        assert_eq!(
+            of_call(&option, "value", &json!([])),
+            invalid_field("value", "is none of the levels off, low, medium, high, default"),
         );
         check(&CallError::BadCursor, -32602, &json!({ "field": "cursor" }));
         let key = CallError::NoCredentials {

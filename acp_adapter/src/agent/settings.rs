@@ -20,6 +20,9 @@ use super::handshake::{Client, TERMINAL_AUTH, TerminalAuth};
 /// The id of the sign-in method that runs this program in a terminal.
 const SETUP_METHOD: &str = "talaria-setup";
 
+/// The id of the other method where nobody knows the provider, since the configuration can't be read.
+const NOT_CONFIGURED: &str = "talaria";
+
 /// What the adapter is told about the program it is part of.
 #[derive(Clone)]
 pub struct Settings {
@@ -84,7 +87,7 @@ impl Settings {
     }
 
     fn key_method(&self) -> &str {
-        self.provider.as_deref().unwrap_or("talaria")
+        self.provider.as_deref().unwrap_or(NOT_CONFIGURED)
     }
 
     /// Answers `authenticate`; reads files. The key is looked up at each session's start, so there is nothing to keep;
@@ -141,6 +144,11 @@ fn as_set_up(provider: &str) -> AuthMethodAgent {
         (
             name,
             "Needs no key, and is no language model; `agent setup` chooses one",
+        )
+    } else if provider == NOT_CONFIGURED {
+        (
+            "Use what is configured".to_owned(),
+            "The configuration can't be read yet; a new session says what is wrong with it",
         )
     } else {
         let name = format!("Use {provider} as it is set up");
@@ -236,6 +244,7 @@ mod tests {
             "Use openai as it is set up",
             "Takes the key, if one is needed",
         );
+        check("talaria", "Use what is configured", "The configuration can't be read");
     }
 
     #[test]

@@ -62,7 +62,12 @@ fn a_changed_key_is_used_by_the_next_session() {
     fs::write(&file, "MOCK_API_KEY=wrong\n").unwrap();
     let (mut client, first) = Client::with_session(&home);
     let prompt = client.begin_prompt(&first, "hi");
-    assert_eq!(client.response(prompt).unwrap_err()["code"], -32000);
+    let error = client.response(prompt).unwrap_err();
+    assert_eq!(
+        (&error["code"], &error["data"]["class"]),
+        (&json!(-32000), &json!("auth"))
+    );
+    assert_eq!(error["data"]["authMethods"][0]["id"], "mock", "{error}");
     fs::write(&file, "MOCK_API_KEY=right\n").unwrap();
     let second = client.new_session(&home.workspace());
     assert_eq!(client.prompt(&second, "hi"), "end_turn");

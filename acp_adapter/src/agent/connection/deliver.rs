@@ -78,7 +78,7 @@ impl Connection {
         }
         match end {
             Ok(stop) => self.respond(&id, PromptResponse::new(stop)),
-            Err(error) => self.refuse(&id, &error),
+            Err(error) => self.refuse(&id, &self.with_ways_in(error)),
         }
     }
 
