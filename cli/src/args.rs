@@ -122,13 +122,13 @@ pub(crate) struct RunArgs {
   echo $KEY | agent setup --provider openai --key-stdin --model gpt-5")]
 pub(crate) struct SetupArgs {
     /// The model service: a well-known name such as openai or ollama, or a name of your own
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) provider: Option<String>,
     /// The dialect it speaks [default: that of a well-known name, else openai-chat]
     #[arg(long, value_name = "API")]
     pub(crate) api: Option<ApiArg>,
     /// Where it is; well-known names have a default
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) base_url: Option<String>,
     /// Take the key from this environment variable and store none
     #[arg(long, value_name = "NAME", conflicts_with = "key_stdin")]
@@ -137,7 +137,7 @@ pub(crate) struct SetupArgs {
     #[arg(long)]
     pub(crate) key_stdin: bool,
     /// The model of new sessions, by the service's name for it
-    #[arg(long, value_name = "MODEL")]
+    #[arg(long, value_name = "MODEL", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) model: Option<String>,
     /// Save without asking the model whether it answers
     #[arg(long)]
@@ -332,6 +332,8 @@ mod tests {
             "agent run hi --model gpt-5",
             "agent acp --check --setup",
             "agent setup --key-env A --key-stdin",
+            "agent setup --model=",
+            "agent setup --provider=",
             "agent sessions show",
         ] {
             let error = Args::try_parse_from(line.split(' ')).unwrap_err();

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use agent_core::cancel::Cancel;
 use agent_core::content::Content;
 use agent_core::event::{ErrorClass, Failure};
-use agent_core::provider::{Delta, Message, Provider, ProviderError, Request, ToolSpec};
+use agent_core::provider::{Delta, Message, Provider, ProviderError, Reply, Request, ToolSpec};
 use agent_core::visible;
 use crossbeam_channel::{RecvTimeoutError, bounded};
 use serde_json::json;
@@ -50,8 +50,12 @@ pub(crate) fn probe(provider: &dyn Provider, patience: Duration) -> Result<Answe
     let begun = Instant::now();
     let cancel = Cancel::new();
     let mut words = String::new();
+    let mut thought = false;
     let mut sink = |delta| match delta {
-        Delta::Thought(_) => ControlFlow::Break(()),
+        Delta::Thought(_) => {
+            thought = true;
+            ControlFlow::Break(())
+        }
         Delta::Text(text) => {
             words.push_str(&text);
             if words.chars().count() < ENOUGH {
@@ -65,8 +69,9 @@ pub(crate) fn probe(provider: &dyn Provider, patience: Duration) -> Result<Answe
     match answer {
         Err(ProviderError::Failed(failure)) => return Err(*failure),
         Err(ProviderError::Cancelled) if cancel.is_set() => return Err(too_late(provider, patience)),
+        Ok(reply) if words.trim().is_empty() && !thought && reply.calls.is_empty() => return Err(empty(provider)),
         // What was cancelled otherwise has said enough.
-        Err(ProviderError::Cancelled) | Ok(()) => {}
+        Err(ProviderError::Cancelled) | Ok(_) => {}
     }
     Ok(Answered {
         url: provider.model().origin.base_url.clone(),
@@ -79,7 +84,7 @@ fn ask(
     provider: &dyn Provider,
     cancel: &Cancel,
     sink: &mut dyn FnMut(Delta) -> ControlFlow<()>,
-) -> Result<(), ProviderError> {
+) -> Result<Reply, ProviderError> {
     let request = Request {
         system: "You are being tested. Answer with the one word that is asked for.",
         tools: &[ToolSpec {
@@ -91,7 +96,7 @@ fn ask(
         thinking: None,
         counted: None,
     };
-    provider.complete(&request, cancel, sink).map(drop)
+    provider.complete(&request, cancel, sink)
 }
 
 /// Does `work`, and sets `cancel` if it takes too long.
@@ -108,6 +113,18 @@ fn within<T>(patience: Duration, cancel: &Cancel, work: impl FnOnce() -> T) -> T
         drop(working);
         done
     })
+}
+
+fn empty(provider: &dyn Provider) -> Failure {
+    let model = provider.model();
+    let message = format!(
+        "{} at {} gave an empty answer; try again, or choose another model",
+        model.name, model.origin.base_url
+    );
+    Failure {
+        provider: Some(model.name.provider.clone()),
+        ..Failure::new(ErrorClass::Protocol, message)
+    }
 }
 
 fn too_late(provider: &dyn Provider, patience: Duration) -> Failure {
@@ -219,7 +236,8 @@ mod tests {
             vec![Delta::Thought("hm".into())],
             "asked for one word at http://x/v1, began to answer",
         );
-        check(vec![], "asked for one word at http://x/v1, began to answer");
+        assert_eq!(said(&model(vec![])), Err(ErrorClass::Protocol));
+        assert_eq!(said(&model(vec![text(" ")])), Err(ErrorClass::Protocol));
         check(
             vec![text("a\u{1b}[2Jb")],
             "asked for one word at http://x/v1, answered \"a\\u{1b}[2Jb\"",
