@@ -113,6 +113,19 @@ impl Credentials {
         self.exactly(variable).or_else(other)
     }
 
+    /// How a key is named where it was refused. One of the environment hides a stored one, which may be the right one.
+    pub(crate) fn words(&self, key: &Key) -> String {
+        match key.from {
+            KeySource::Environment if self.stored.contains_key(&key.variable) => {
+                format!(
+                    "{} of the environment, which comes before the one in .env,",
+                    key.variable
+                )
+            }
+            KeySource::Environment | KeySource::File => key.variable.clone(),
+        }
+    }
+
     fn exactly(&self, variable: &str) -> Option<Key> {
         let of = |secret, from| Key {
             variable: variable.to_owned(),
@@ -221,13 +234,13 @@ fn looks_like_key(text: &str) -> bool {
 /// The text of an `.env` file with one variable set; all other lines stay as they are.
 pub(crate) fn with_variable(text: &str, name: &str, value: &str) -> String {
     let escaped = value.replace('\\', "\\\\").replace('"', "\\\"");
-    let mut lines: Vec<String> = text
-        .lines()
-        .filter(|line| assignment(line.trim()).is_none_or(|(other, _)| other != name))
-        .map(str::to_owned)
-        .collect();
-    lines.push(format!("{name}=\"{escaped}\""));
-    lines.join("\n") + "\n"
+    format!("{}{name}=\"{escaped}\"\n", without_variable(text, name))
+}
+
+/// The text of an `.env` file without a variable; all other lines stay as they are.
+pub(crate) fn without_variable(text: &str, name: &str) -> String {
+    let is_other = |line: &&str| assignment(line.trim()).is_none_or(|(other, _)| other != name);
+    text.lines().filter(is_other).map(|line| format!("{line}\n")).collect()
 }
 
 #[cfg(test)]

@@ -25,7 +25,7 @@ pub(crate) enum Backend {
 }
 
 /// A service behind a URL.
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Remote {
     /// How it speaks.
     pub(crate) dialect: Dialect,

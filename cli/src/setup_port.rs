@@ -95,7 +95,7 @@ impl UserSetup {
             tracing::warn!("{warning}");
         }
         let key = key(&credentials, name, &remote.key)?;
-        let named = key.as_ref().map(|key| key.variable.clone());
+        let named = key.as_ref().map(|key| credentials.words(key));
         let key_env = named.or_else(|| remote.key.variable().map(str::to_owned));
         Ok(remote.service(name, key.map(|key| key.secret), key_env))
     }

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, openpt, ptsname, unlockpt};
-use rustix::termios::{LocalModes, tcgetattr};
+use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 use serde_json::{Value, json};
 use talaria_tests::mock::{Asked, Mock, Reply};
 use talaria_tests::start::wait_until;
@@ -479,6 +479,78 @@ fn setup_offers_first_what_has_a_key_and_finds_a_model_by_a_part_of_its_name() {
     assert!(config.contains("model = \"mine/other/needle-7b\""), "{config}");
 }
 
+#[test]
+fn a_menu_fits_into_a_narrow_terminal() {
+    const COLUMNS: u16 = 40;
+    let names =
+        (0..30).map(|n| json!({ "id": format!("a-family-with-a-long-name/and-a-model-with-a-longer-one-{n}") }));
+    let list = json!({ "data": names.collect::<Vec<_>>() }).to_string();
+    let mock = Mock::answering(move |_| Reply::answer("HTTP/1.1 200 OK", list.clone())).with_list();
+    let home = Home::new();
+    let url = mock.base_url();
+    let mut terminal = Terminal::with_columns(COLUMNS);
+    let mut child = terminal.start(&home, &["setup", "--provider", "mine", "--base-url", &url]);
+    let mut drawn = terminal.read_until("…\r\n");
+    for key in [b"a", b"-"] {
+        terminal.press(key);
+        drawn += &terminal.read_until("…\r\n");
+    }
+    terminal.press(b"\x1b");
+    drawn += &terminal.read_until("nothing was saved");
+    child.wait().unwrap();
+    // What is said before the menu may break; what is drawn anew with each key may not.
+    let menu = drawn.split("Esc leaves)").nth(1).unwrap();
+    for line in anstream::adapter::strip_str(menu).to_string().lines() {
+        assert!(line.trim_end().chars().count() < usize::from(COLUMNS), "{line:?}");
+    }
+}
+
+#[test]
+fn a_stored_key_that_is_not_kept_is_neither_sent_nor_left() {
+    let home = Home::new();
+    fs::create_dir(home.state()).unwrap();
+    let env = home.state().join(".env");
+    fs::write(&env, "OTHER=1\nMINE_API_KEY=k-old\n").unwrap();
+    fs::set_permissions(&env, fs::Permissions::from_mode(0o600)).unwrap();
+    let mock = Mock::answering(|_| Reply::text("ok"));
+    let config = format!(
+        "[providers.mine]\napi = \"openai-chat\"\nbase_url = \"{}\"\napi_key_env = \"MINE_API_KEY\"\n",
+        mock.base_url()
+    );
+    fs::write(home.state().join("config.toml"), config).unwrap();
+    let mut terminal = Terminal::new();
+    let mut child = terminal.start(&home, &["setup", "--provider", "mine", "--model", "m"]);
+    terminal.read_until("Keep the stored MINE_API_KEY?");
+    terminal.press(b"n");
+    terminal.read_until("or Enter for none");
+    terminal.enter("");
+    terminal.read_until("removed MINE_API_KEY");
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    let requests = mock.requests();
+    let keys = requests.iter().map(|asked| asked.header("authorization"));
+    let keys: Vec<_> = keys.collect();
+    assert!(!keys.is_empty() && keys.iter().all(Option::is_none), "{keys:?}");
+    assert_eq!(fs::read_to_string(&env).unwrap(), "OTHER=1\n");
+}
+
+#[test]
+fn a_provider_of_the_configuration_is_offered_again() {
+    let home = Home::new();
+    fs::create_dir(home.state()).unwrap();
+    let config = "model = \"mine/m\"\n[providers.mine]\napi = \"openai-chat\"\nbase_url = \"http://127.0.0.1:1/v1\"\n";
+    fs::write(home.state().join("config.toml"), config).unwrap();
+    let mut terminal = Terminal::new();
+    let mut child = terminal.start(&home, &["setup"]);
+    terminal.read_until("> mine (127.0.0.1:1, the default now)");
+    terminal.press(b"\r");
+    let said = terminal.read_until("or Enter to try http://127.0.0.1:1/v1 again: ");
+    assert!(!said.contains("agent setup"), "{said}");
+    // The end of the input.
+    terminal.send(b"\x04");
+    let said = terminal.read_until("nothing was saved");
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{said}");
+}
+
 /// A terminal that a program is started at; it is no controlling one.
 struct Terminal {
     keys: File,
@@ -510,6 +582,18 @@ impl Terminal {
         }
     }
 
+    fn with_columns(columns: u16) -> Self {
+        let terminal = Self::new();
+        let size = Winsize {
+            ws_col: columns,
+            ws_row: 24,
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        };
+        tcsetwinsize(&terminal.keys, size).unwrap();
+        terminal
+    }
+
     fn start(&mut self, home: &Home, args: &[&str]) -> Child {
         let theirs = self.theirs.take().unwrap();
         let mut command = home.command(env!("CARGO_BIN_EXE_agent"));
@@ -527,7 +611,19 @@ impl Terminal {
         wait_until("it reads keys", || {
             !tcgetattr(&self.keys).unwrap().local_modes.contains(LocalModes::ICANON)
         });
-        self.keys.write_all(key).unwrap();
+        self.send(key);
+    }
+
+    /// Types a line once the program reads lines and not keys.
+    fn enter(&mut self, text: &str) {
+        wait_until("it reads lines", || {
+            tcgetattr(&self.keys).unwrap().local_modes.contains(LocalModes::ICANON)
+        });
+        self.send(format!("{text}\n").as_bytes());
+    }
+
+    fn send(&mut self, bytes: &[u8]) {
+        self.keys.write_all(bytes).unwrap();
     }
 
     /// What comes up to `wanted`.

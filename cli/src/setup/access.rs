@@ -1,23 +1,22 @@
 //! A service as setup asks it: with the key it has so far. Where the service refuses the key or the model, and there is
-//! somebody to ask, the person is asked for another.
+//! somebody to ask, the person is asked for another; an address with a usual slip in it is mended.
 
 use std::sync::Arc;
 
 use agent_core::config::Config;
 use agent_core::event::{ErrorClass, Failure};
 use agent_core::provider::{ModelRef, Provider, ProviderError};
-use secrecy::SecretString;
 
 use super::answer::{bare, own_variable};
-use super::questions::Questions;
-use super::{NewKey, tell};
+use super::questions::{Another, Questions};
+use super::{KeyChoice, NewKey, tell};
 use crate::credentials::KeySource;
 use crate::exit::{Exit, Fail};
 use crate::nearest::nearest;
 use crate::probe::{self, probe};
 use crate::service::Remote;
 use crate::setup_port::{self, UserSetup};
-use crate::wiring::{self, Service};
+use crate::wiring::{self, Dialect, ListedModel, Service};
 
 /// A service and what opens it.
 pub(super) struct Access<'a> {
@@ -26,27 +25,60 @@ pub(super) struct Access<'a> {
     pub(super) config: &'a Config,
     pub(super) questions: &'a Questions,
     pub(super) provider: &'a str,
-    pub(super) remote: &'a Remote,
-    /// The key that is to be stored.
-    pub(super) new_key: Option<NewKey>,
+    /// Where it is; a slip in its address may be mended.
+    pub(super) remote: Remote,
+    pub(super) key: KeyChoice,
     /// A refused key may be replaced: it was not given by a flag.
     pub(super) key_is_open: bool,
+    /// What would be wrong with another address.
+    pub(super) check_address: &'a dyn Fn(&str) -> Result<(), Fail>,
+}
+
+/// Why a service is asked no further.
+pub(super) enum Stop {
+    /// Nobody answers at its address.
+    Unreachable(Fail),
+    /// The person has named another address.
+    Elsewhere(String),
+    /// There is nothing more to try.
+    Failed(Fail),
+}
+
+impl From<Fail> for Stop {
+    fn from(fail: Fail) -> Self {
+        Self::Failed(fail)
+    }
+}
+
+impl From<std::io::Error> for Stop {
+    fn from(error: std::io::Error) -> Self {
+        Self::Failed(error.into())
+    }
 }
 
 impl Access<'_> {
     /// The models that the service offers; none where it keeps no list.
-    pub(super) fn offered(&mut self) -> Result<Vec<String>, Fail> {
+    pub(super) fn offered(&mut self) -> Result<Vec<String>, Stop> {
         tell(&format!("asking {} for its models …", self.remote.base_url))?;
-        let asked = self.with_key(|access| as_failure(access.user.list_models(&access.service())))?;
-        match asked {
-            Ok(models) => Ok(models.into_iter().map(|model| model.id).collect()),
+        let failure = match self.with_key(|access| as_failure(access.user.list_models(&access.service())))? {
+            Ok(models) => return Ok(ids(models)),
+            Err(failure) => failure,
+        };
+        if is_no_such_page(&failure) {
             // It answers, and whether it is of use is told by the model.
-            Err(failure) if matches!(failure.class, ErrorClass::ModelNotFound | ErrorClass::Protocol) => {
-                tell("it does not say which models it has")?;
-                Ok(Vec::new())
-            }
-            Err(failure) => Err(self.unsaved(&failure, "")),
+            return match self.mend_address()? {
+                Some(models) => Ok(models),
+                None => {
+                    tell("it does not say which models it has")?;
+                    Ok(Vec::new())
+                }
+            };
         }
+        if self.is_final(&failure) {
+            return Err(self.stop(&failure, ""));
+        }
+        tell(&said(&failure))?;
+        Ok(Vec::new())
     }
 
     /// Asks what the service says of its models, such as how much they hold. That is good to know, and no more.
@@ -56,9 +88,9 @@ impl Access<'_> {
         }
     }
 
-    /// The model's name without its provider, once the model has given a word; where the service has no such model, the
-    /// person is asked for another.
-    pub(super) fn answering(&mut self, model: String) -> Result<String, Fail> {
+    /// The model's name without its provider, once the model has given a word. Where it gives none, the person is asked
+    /// what to do.
+    pub(super) fn answering(&mut self, model: String) -> Result<String, Stop> {
         let mut model = model;
         loop {
             tell(&format!("asking {} for one word …", self.name(&model)))?;
@@ -69,16 +101,44 @@ impl Access<'_> {
                 }
                 Err(failure) => failure,
             };
-            if failure.class != ErrorClass::ModelNotFound {
-                return Err(self.unsaved(&failure, ""));
+            if is_no_such_page(&failure) && self.mend_address()?.is_some() {
+                continue;
             }
-            let hint = self.near_model(&model);
-            if !self.questions.can_ask() {
-                return Err(self.unsaved(&failure, &hint));
+            let hint = self.near_model(&model, &failure);
+            if self.is_final(&failure) {
+                return Err(self.stop(&failure, &hint));
             }
-            tell(&format!("{}{hint}", failure.message))?;
-            model = self.questions.model_by_name()?;
+            tell(&format!("{}{hint}", said(&failure)))?;
+            let unchecked = (failure.class != ErrorClass::ModelNotFound).then(|| self.name(&model));
+            match self.questions.another(unchecked.as_ref(), self.check_address)? {
+                Another::Model(other) => model = other,
+                Another::Address(url) => return Err(Stop::Elsewhere(url)),
+                Another::Unchecked => return Ok(model),
+            }
         }
+    }
+
+    /// Goes to the address that was probably meant, where this one has no list of models and that one has: the models
+    /// there. An address that ends too early or too late is the usual slip.
+    fn mend_address(&mut self) -> Result<Option<Vec<String>>, Fail> {
+        let before = &self.remote.base_url;
+        let Some(meant) = meant(before, self.remote.dialect) else {
+            return Ok(None);
+        };
+        let there = Remote {
+            base_url: meant,
+            ..self.remote.clone()
+        };
+        let listed = |remote: &Remote| self.user.list_models(&self.service_at(remote)).ok();
+        if listed(&self.remote).is_some() {
+            return Ok(None);
+        }
+        let Some(models) = listed(&there) else {
+            return Ok(None);
+        };
+        tell(&format!("the service is at {}, not at {before}", there.base_url))?;
+        self.remote = there;
+        Ok(Some(ids(models)))
     }
 
     /// Does what needs the service; each time that refuses the key, with another one that the person gives.
@@ -86,21 +146,24 @@ impl Access<'_> {
         loop {
             match attempt(self) {
                 Err(failure) if failure.class == ErrorClass::Auth && self.may_ask_key() => {
-                    tell(&failure.message)?;
+                    tell(&said(&failure))?;
                     let variable = self.variable();
                     let secret = self.questions.key(self.provider, &variable)?;
-                    self.new_key = Some(NewKey { variable, secret });
+                    self.key = KeyChoice::New(NewKey { variable, secret });
                 }
                 done => return Ok(done),
             }
         }
     }
 
-    /// A key of the environment would come before any that is stored.
     fn may_ask_key(&self) -> bool {
+        self.questions.can_ask() && self.key_is_open && !self.is_set()
+    }
+
+    /// Whether its key is in the environment, which comes before any that is stored.
+    fn is_set(&self) -> bool {
         let found = self.user.credentials().key(&self.variable());
-        let is_set = found.is_some_and(|key| key.from == KeySource::Environment);
-        self.questions.can_ask() && self.key_is_open && !is_set
+        found.is_some_and(|key| key.from == KeySource::Environment)
     }
 
     /// The variable of its key, or the one it gets should it need a key.
@@ -110,13 +173,22 @@ impl Access<'_> {
     }
 
     fn service(&self) -> Service {
-        let stored = || -> Option<SecretString> {
-            let variable = self.remote.key.variable()?;
-            Some(self.user.credentials().key(variable)?.secret)
+        self.service_at(&self.remote)
+    }
+
+    fn service_at(&self, remote: &Remote) -> Service {
+        let variable = remote.key.variable();
+        let (secret, named) = match &self.key {
+            KeyChoice::New(key) => (Some(key.secret.clone()), None),
+            KeyChoice::Goes(_) => (None, None),
+            KeyChoice::Stays => {
+                let credentials = self.user.credentials();
+                let key = variable.and_then(|variable| credentials.key(variable));
+                let named = key.as_ref().map(|key| credentials.words(key));
+                (key.map(|key| key.secret), named)
+            }
         };
-        let new_key = self.new_key.as_ref().map(|key| key.secret.clone());
-        let key_env = self.remote.key.variable().map(str::to_owned);
-        self.remote.service(self.provider, new_key.or_else(stored), key_env)
+        remote.service(self.provider, secret, named.or_else(|| variable.map(str::to_owned)))
     }
 
     /// Whether the service could be asked at all; that needs no network.
@@ -129,7 +201,7 @@ impl Access<'_> {
     }
 
     fn open(&self, model: &str) -> Result<Arc<dyn Provider>, Failure> {
-        let info = setup_port::info(self.config, &self.name(model), self.remote, &self.user.catalogue());
+        let info = setup_port::info(self.config, &self.name(model), &self.remote, &self.user.catalogue());
         wiring::remote(self.service(), info, self.handle()?).map_err(unusable)
     }
 
@@ -149,49 +221,79 @@ impl Access<'_> {
     }
 
     /// A model of the service that is named alike, in words.
-    fn near_model(&self, model: &str) -> String {
+    fn near_model(&self, model: &str, failure: &Failure) -> String {
+        if failure.class != ErrorClass::ModelNotFound {
+            return String::new();
+        }
+        let asked = bare(self.provider, model);
         let offered = self.user.list_models(&self.service()).unwrap_or_default();
-        match nearest(
-            bare(self.provider, model),
-            offered.iter().map(|model| model.id.as_str()),
-        ) {
+        let others = offered.iter().map(|model| model.id.as_str()).filter(|id| *id != asked);
+        match nearest(asked, others) {
             Some(near) => format!(" (did you mean `{near}`?)"),
             None => String::new(),
         }
     }
 
-    fn unsaved(&self, failure: &Failure, hint: &str) -> Fail {
-        let keyless = failure.class == ErrorClass::Auth && self.remote.key.variable().is_none();
-        let way = if keyless {
-            "give its key by --key-stdin or --key-env NAME; "
-        } else {
-            ""
+    /// Whether neither another model nor the person could mend it.
+    fn is_final(&self, failure: &Failure) -> bool {
+        let of_service = matches!(
+            failure.class,
+            ErrorClass::Config | ErrorClass::Auth | ErrorClass::Network | ErrorClass::Tls
+        );
+        of_service || !self.questions.can_ask()
+    }
+
+    fn stop(&self, failure: &Failure, hint: &str) -> Stop {
+        let way = match (failure.class, self.remote.key.variable()) {
+            (ErrorClass::Auth, None) => Some("give its key by --key-stdin or --key-env NAME".to_owned()),
+            (ErrorClass::Auth, Some(variable)) if self.is_set() => Some(format!(
+                "{variable} of the environment comes before a stored key: correct it or unset it, or name another variable by \
+                 --key-env NAME"
+            )),
+            _ => None,
         };
         // What is wrong with the configuration is so unasked too.
-        let unchecked = if failure.class == ErrorClass::Config {
-            ""
+        let unchecked = (failure.class != ErrorClass::Config).then(|| "--no-check saves without asking".to_owned());
+        let ways: String = way.into_iter().chain(unchecked).map(|way| format!("; {way}")).collect();
+        let fail = Fail::new(
+            Exit::Failed,
+            format!("{}{hint}\nnothing was saved{ways}", said(failure)),
+        );
+        if matches!(failure.class, ErrorClass::Network | ErrorClass::Tls) {
+            Stop::Unreachable(fail)
         } else {
-            "--no-check saves without asking"
-        };
-        let ways = format!("{way}{unchecked}");
-        let ways = if ways.is_empty() { ways } else { format!("; {ways}") };
-        let unsaved = Unsaved {
-            class: failure.class,
-            message: format!("{}{hint}\nnothing was saved{ways}", failure.message),
-        };
-        Fail {
-            exit: Exit::Failed,
-            error: unsaved.into(),
+            Stop::Failed(fail)
         }
     }
 }
 
-/// The service did not answer as it should, so that nothing was saved.
-#[derive(Debug, thiserror::Error)]
-#[error("{message}")]
-pub(super) struct Unsaved {
-    pub(super) class: ErrorClass,
-    message: String,
+/// What a failure says, without the advice to run what runs already.
+fn said(failure: &Failure) -> String {
+    let message = failure.message.replace(" or run `agent setup`", "");
+    message.replace(": run `agent setup`", "")
+}
+
+/// Whether there is something else at the address, or nothing.
+fn is_no_such_page(failure: &Failure) -> bool {
+    matches!(failure.class, ErrorClass::ModelNotFound | ErrorClass::Protocol)
+}
+
+/// Where the service probably is, if its address has one of the usual slips.
+fn meant(base_url: &str, dialect: Dialect) -> Option<String> {
+    const TOO_FAR: [&str; 4] = ["/chat/completions", "/responses", "/messages", "/models"];
+    if let Some(meant) = TOO_FAR.iter().find_map(|end| base_url.strip_suffix(end)) {
+        return Some(meant.to_owned());
+    }
+    match dialect {
+        Dialect::OpenaiChat | Dialect::OpenaiResponses | Dialect::Anthropic if !base_url.ends_with("/v1") => {
+            Some(format!("{base_url}/v1"))
+        }
+        Dialect::OpenaiChat | Dialect::OpenaiResponses | Dialect::Anthropic | Dialect::Gemini => None,
+    }
+}
+
+fn ids(models: Vec<ListedModel>) -> Vec<String> {
+    models.into_iter().map(|model| model.id).collect()
 }
 
 fn as_failure<T>(asked: Result<T, ProviderError>) -> Result<T, Failure> {

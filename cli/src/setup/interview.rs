@@ -2,14 +2,13 @@
 //! person. Saves nothing.
 
 use agent_core::config::{Api, Config, ProviderConfig};
-use agent_core::event::ErrorClass;
 use secrecy::SecretString;
 
-use super::access::{Access, Unsaved};
+use super::access::{Access, Stop};
 use super::answer::{bare, checked_name, near_name, own_variable, variable_fault};
 use super::piped;
 use super::questions::Questions;
-use super::{Answers, NewKey, offer, tell};
+use super::{Answers, KeyChoice, NewKey, offer, tell};
 use crate::args::SetupArgs;
 use crate::credentials::KeySource;
 use crate::exit::{Exit, Fail};
@@ -37,21 +36,13 @@ impl Interview<'_> {
         checked_name(&provider).map_err(|why| Fail::usage(format!("--provider {why}")))?;
         self.check_known(&provider)?;
         let mut entry = self.entry(&provider)?;
-        let (key, model) = loop {
-            let answered = match self.resolve(&provider, &entry)? {
-                Backend::Offline => Ok((None, "offline".to_owned())),
-                Backend::Script(_) => Ok((None, self.args.model.clone().unwrap_or_else(|| "script".to_owned()))),
-                Backend::Remote(remote) => self.service(&provider, &remote, &mut entry),
-            };
-            match answered {
-                Err(fail) if is_unreachable(&fail) && self.may_ask_address() => {
-                    // The rest is for whoever is not asked again.
-                    let said = fail.error.to_string();
-                    tell(said.lines().next().unwrap_or_default())?;
-                    entry.base_url = Some(self.address(&provider, &entry)?);
-                }
-                done => break done?,
+        let (key, model) = match self.resolve(&provider, &entry)? {
+            Backend::Offline => (KeyChoice::Stays, "offline".to_owned()),
+            Backend::Script(_) => {
+                let model = self.args.model.clone();
+                (KeyChoice::Stays, model.unwrap_or_else(|| "script".to_owned()))
             }
+            Backend::Remote(remote) => self.service(&provider, remote, &mut entry)?,
         };
         Ok(Answers {
             model: bare(&provider, &model).to_owned(),
@@ -66,16 +57,19 @@ impl Interview<'_> {
         self.questions.can_ask() && self.args.base_url.is_none()
     }
 
-    /// The person's address of a provider.
-    fn address(&self, provider: &str, entry: &ProviderConfig) -> Result<String, Fail> {
-        let check = |url: &str| {
-            let draft = ProviderConfig {
-                base_url: Some(url.to_owned()),
-                ..entry.clone()
-            };
-            self.resolve(provider, &draft).map(drop)
+    /// The person's address of a provider; `current` if that is to be tried again.
+    fn address(&self, provider: &str, entry: &ProviderConfig, current: Option<&str>) -> Result<String, Fail> {
+        let check = |url: &str| self.resolve_at(provider, entry, url).map(drop);
+        self.questions.base_url(provider, current, &check)
+    }
+
+    /// What the entry would stand for with this address.
+    fn resolve_at(&self, provider: &str, entry: &ProviderConfig, url: &str) -> Result<Backend, Fail> {
+        let draft = ProviderConfig {
+            base_url: Some(url.to_owned()),
+            ..entry.clone()
         };
-        self.questions.base_url(provider, check)
+        self.resolve(provider, &draft)
     }
 
     /// A new name that is like one there is, and comes without an address, is a slip.
@@ -104,7 +98,7 @@ impl Interview<'_> {
         if is_own {
             let api = *entry.api.get_or_insert(Api::OpenaiChat);
             if entry.base_url.is_none() && api != Api::Offline {
-                entry.base_url = Some(self.address(provider, &entry)?);
+                entry.base_url = Some(self.address(provider, &entry, None)?);
             }
         }
         if let Backend::Remote(remote) = self.resolve(provider, &entry)? {
@@ -131,27 +125,67 @@ impl Interview<'_> {
         }
     }
 
-    /// The key and the model of a service, after that has answered. A key that it turned out to need is in the entry too.
-    fn service(
-        &self,
-        provider: &str,
-        remote: &Remote,
-        entry: &mut ProviderConfig,
-    ) -> Result<(Option<NewKey>, String), Fail> {
-        let new_key = self.key(provider, remote)?;
-        let mut access = Access {
-            user: self.user,
-            config: self.config,
-            questions: self.questions,
-            provider,
-            remote,
-            new_key,
-            key_is_open: !self.args.key_stdin && self.args.key_env.is_none(),
-        };
+    /// The key and the model of a service, after that has answered. The address where it did, and the variable of a key
+    /// that it turned out to need, are in the entry then.
+    fn service(&self, provider: &str, remote: Remote, entry: &mut ProviderConfig) -> Result<(KeyChoice, String), Fail> {
+        let mut key = self.key(provider, &remote)?;
+        let mut remote = remote;
+        loop {
+            let at_first = entry.clone();
+            let mut access = Access {
+                user: self.user,
+                config: self.config,
+                questions: self.questions,
+                provider,
+                remote: remote.clone(),
+                key,
+                key_is_open: !self.args.key_stdin && self.args.key_env.is_none(),
+                check_address: &|url| self.resolve_at(provider, &at_first, url).map(drop),
+            };
+            let url = match self.ask(&mut access) {
+                Ok(model) => {
+                    if access.remote.base_url != remote.base_url {
+                        entry.base_url = Some(access.remote.base_url);
+                    }
+                    if let (KeyChoice::New(key), None) = (&access.key, remote.key.variable()) {
+                        entry.api_key_env = Some(key.variable.clone());
+                    }
+                    return Ok((access.key, model));
+                }
+                Err(Stop::Failed(fail)) => return Err(fail),
+                Err(Stop::Unreachable(fail)) if !self.may_ask_address() => return Err(fail),
+                Err(Stop::Unreachable(fail)) => {
+                    // The rest is for whoever is not asked again.
+                    let said = fail.error.to_string();
+                    tell(said.lines().next().unwrap_or_default())?;
+                    self.address(provider, entry, Some(&remote.base_url))?
+                }
+                Err(Stop::Elsewhere(url)) => url,
+            };
+            let given = access.key;
+            let Backend::Remote(next) = self.resolve_at(provider, entry, &url)? else {
+                return Err(Fail::usage(format!("{url} is no address of a service")));
+            };
+            if url != remote.base_url {
+                entry.base_url = Some(url);
+            }
+            // A key that was typed for one host is for no other.
+            key = if next.is_at(&remote) {
+                given
+            } else {
+                self.key(provider, &next)?
+            };
+            remote = next;
+        }
+    }
+
+    /// The model, after the service has answered.
+    fn ask(&self, access: &mut Access<'_>) -> Result<String, Stop> {
+        let provider = access.provider;
         if self.args.no_check {
             let model = self.model(provider, &[])?;
             access.usable(&model)?;
-            return Ok((access.new_key, model));
+            return Ok(model);
         }
         let offered = match self.args.model {
             Some(_) => Vec::new(),
@@ -161,10 +195,7 @@ impl Interview<'_> {
         if offered.is_empty() {
             access.learn();
         }
-        if let (Some(key), None) = (&access.new_key, remote.key.variable()) {
-            entry.api_key_env = Some(key.variable.clone());
-        }
-        Ok((access.new_key, model))
+        Ok(model)
     }
 
     fn model(&self, provider: &str, offered: &[String]) -> Result<String, Fail> {
@@ -185,15 +216,15 @@ impl Interview<'_> {
         (moves && self.args.key_env.is_none()).then_some(before.base_url)
     }
 
-    /// The key that is to be stored, if one is.
-    fn key(&self, provider: &str, remote: &Remote) -> Result<Option<NewKey>, Fail> {
+    /// What becomes of the key.
+    fn key(&self, provider: &str, remote: &Remote) -> Result<KeyChoice, Fail> {
         let (variable, required) = match &remote.key {
-            KeyRule::None => return Ok(None),
+            KeyRule::None => return Ok(KeyChoice::Stays),
             KeyRule::Optional(variable) => (variable, false),
             KeyRule::Required(variable) => (variable, true),
         };
         if self.args.key_stdin {
-            return Ok(Some(new_key(variable, piped::key()?)));
+            return Ok(new_key(variable, piped::key()?));
         }
         if let Some(key) = self.user.credentials().key(variable) {
             let keeps = match self.left(provider, remote) {
@@ -202,7 +233,7 @@ impl Interview<'_> {
             };
             if keeps {
                 tell(&format!("using {} {}", key.variable, key.from))?;
-                return Ok(None);
+                return Ok(KeyChoice::Stays);
             }
             // What the environment says comes before what is stored.
             if key.from == KeySource::Environment {
@@ -211,9 +242,16 @@ impl Interview<'_> {
                     key.variable, remote.base_url
                 )));
             }
+            if !required {
+                let secret = self.questions.key_if_any(provider)?;
+                return Ok(match secret {
+                    Some(secret) => new_key(variable, secret),
+                    None => KeyChoice::Goes(key.variable),
+                });
+            }
         }
         if !required || (self.args.key_env.is_some() && self.args.no_check) {
-            return Ok(None);
+            return Ok(KeyChoice::Stays);
         }
         if self.args.key_env.is_some() {
             return Err(Fail::new(
@@ -221,19 +259,13 @@ impl Interview<'_> {
                 format!("{variable} is not set, so that {provider} can't be asked: set it, or give --no-check"),
             ));
         }
-        Ok(Some(new_key(variable, self.questions.key(provider, variable)?)))
+        Ok(new_key(variable, self.questions.key(provider, variable)?))
     }
 }
 
-/// Whether nobody answers at the address.
-fn is_unreachable(fail: &Fail) -> bool {
-    let unsaved = fail.error.downcast_ref::<Unsaved>();
-    unsaved.is_some_and(|unsaved| unsaved.class == ErrorClass::Network)
-}
-
-fn new_key(variable: &str, secret: SecretString) -> NewKey {
-    NewKey {
+fn new_key(variable: &str, secret: SecretString) -> KeyChoice {
+    KeyChoice::New(NewKey {
         variable: variable.to_owned(),
         secret,
-    }
+    })
 }

@@ -30,8 +30,18 @@ use questions::Questions;
 struct Answers {
     provider: String,
     entry: ProviderConfig,
-    key: Option<NewKey>,
+    key: KeyChoice,
     model: String,
+}
+
+/// What becomes of a service's key.
+enum KeyChoice {
+    /// It stays as it is, if there is one.
+    Stays,
+    /// This one is stored.
+    New(NewKey),
+    /// The one that is stored under this variable goes.
+    Goes(String),
 }
 
 /// A key that is to be stored.
@@ -61,9 +71,17 @@ fn save_all(paths: &Paths, answers: &Answers) -> Result<(), Fail> {
     };
     // Worked out first, so that a fault leaves both files as they were.
     let config = save::config_text(&paths.config_file(), &answers.entry, &model)?;
-    if let Some(key) = &answers.key {
-        save::key(&paths.env_file(), &key.variable, &key.secret)?;
-        tell(&format!("stored {} in {}", key.variable, paths.env_file().display()))?;
+    let env_file = paths.env_file();
+    match &answers.key {
+        KeyChoice::Stays => {}
+        KeyChoice::New(key) => {
+            save::key(&env_file, &key.variable, &key.secret)?;
+            tell(&format!("stored {} in {}", key.variable, env_file.display()))?;
+        }
+        KeyChoice::Goes(variable) => {
+            save::no_key(&env_file, variable)?;
+            tell(&format!("removed {variable} from {}", env_file.display()))?;
+        }
     }
     write_private(&paths.config_file(), &config)?;
     tell(&format!("model {model} is set in {}", paths.config_file().display()))?;

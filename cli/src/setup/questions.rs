@@ -4,8 +4,9 @@ use std::cell::RefCell;
 use std::io::{self, BufRead, BufReader, IsTerminal};
 
 use agent_core::config::Config;
+use agent_core::provider::ModelRef;
 use agent_core::visible;
-use dialoguer::console::Term;
+use dialoguer::console::{Term, truncate_str};
 use dialoguer::{Confirm, FuzzySelect, Select};
 use parking_lot::Mutex;
 use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
@@ -81,7 +82,7 @@ impl Questions {
         let rows = rows.chain(["Another one that speaks OpenAI's API".to_owned()]);
         let chosen = choose("Model service", &rows.collect::<Vec<_>>())?;
         match offers.get(chosen) {
-            Some(offer) => Ok(offer.name.to_owned()),
+            Some(offer) => Ok(offer.name.clone()),
             None => self.name(config),
         }
     }
@@ -104,12 +105,20 @@ impl Questions {
         })
     }
 
-    /// Where an own service is.
-    pub(super) fn base_url(&self, provider: &str, check: impl Fn(&str) -> Result<(), Fail>) -> Result<String, Fail> {
-        let prompt = format!("URL of {provider}, such as https://api.example.com/v1");
-        self.line("--base-url URL", &prompt, Echo::On, |url| match check(url) {
-            Ok(()) => Ok(url.to_owned()),
-            Err(fail) => Err(fail.error.to_string()),
+    /// Where an own service is; Enter alone is the address it has now, if it has one.
+    pub(super) fn base_url(
+        &self,
+        provider: &str,
+        current: Option<&str>,
+        check: &dyn Fn(&str) -> Result<(), Fail>,
+    ) -> Result<String, Fail> {
+        let prompt = match current {
+            Some(current) => format!("URL of {provider}, or Enter to try {current} again"),
+            None => format!("URL of {provider}, such as https://api.example.com/v1"),
+        };
+        self.line("--base-url URL", &prompt, Echo::On, |url| match (url, current) {
+            ("", Some(current)) => Ok(current.to_owned()),
+            (url, _) => checked_address(url, check),
         })
     }
 
@@ -138,6 +147,15 @@ impl Questions {
         self.line(&flag, &prompt, Echo::Off, checked_key)
     }
 
+    /// The key of a service that may do without, unseen.
+    pub(super) fn key_if_any(&self, provider: &str) -> Result<Option<SecretString>, Fail> {
+        let prompt = format!("Key for {provider} (not shown), or Enter for none");
+        self.line("--key-stdin", &prompt, Echo::Off, |key| match key {
+            "" => Ok(None),
+            key => checked_key(key).map(Some),
+        })
+    }
+
     /// Which model, from those that the service offers.
     pub(super) fn model(&self, offered: &[String], current: Option<&str>) -> Result<String, Fail> {
         self.or_flag("--model MODEL")?;
@@ -163,13 +181,49 @@ impl Questions {
             model => Ok(model.to_owned()),
         })
     }
+
+    /// What to do about a model that has not answered; it may be saved `unchecked`.
+    pub(super) fn another(
+        &self,
+        unchecked: Option<&ModelRef>,
+        check_address: &dyn Fn(&str) -> Result<(), Fail>,
+    ) -> Result<Another, Fail> {
+        let prompt = match unchecked {
+            Some(model) => format!("Another model, another address, or Enter to save {model} unchecked"),
+            None => "Another model, or another address".to_owned(),
+        };
+        self.line("--model MODEL", &prompt, Echo::On, |typed| match (typed, unchecked) {
+            ("", Some(_)) => Ok(Another::Unchecked),
+            ("", None) => Err("a model's name, as the service has it, or a URL".to_owned()),
+            (url, _) if url.contains("://") => checked_address(url, check_address).map(Another::Address),
+            (model, _) => Ok(Another::Model(model.to_owned())),
+        })
+    }
+}
+
+/// What a person does about a model that has not answered.
+pub(super) enum Another {
+    /// Asks another one.
+    Model(String),
+    /// Asks at another address.
+    Address(String),
+    /// Saves it all the same.
+    Unchecked,
+}
+
+fn checked_address(url: &str, check: &dyn Fn(&str) -> Result<(), Fail>) -> Result<String, String> {
+    match check(url) {
+        Ok(()) => Ok(url.to_owned()),
+        Err(fail) => Err(fail.error.to_string()),
+    }
 }
 
 /// The row of a menu that the person takes.
 fn choose(what: &str, rows: &[String]) -> Result<usize, Fail> {
     let rows = shown(rows);
+    tell("(arrow keys and Enter choose, Esc leaves)")?;
     let chosen = Select::new()
-        .with_prompt(format!("{what} (arrow keys and Enter choose, Esc leaves)"))
+        .with_prompt(what)
         .items(&rows)
         .default(0)
         .max_length(ROWS)
@@ -182,24 +236,29 @@ fn choose(what: &str, rows: &[String]) -> Result<usize, Fail> {
 
 /// The row of a long menu that the person takes, perhaps after typing a part of it.
 fn search(what: &str, rows: &[String]) -> Result<usize, Fail> {
-    let rows = shown(rows);
+    let shown = shown(rows);
+    tell("(typing searches, arrow keys and Enter choose, Esc leaves)")?;
     let chosen = FuzzySelect::new()
-        .with_prompt(format!(
-            "{what} (typing searches, arrow keys and Enter choose, Esc leaves)"
-        ))
-        .items(&rows)
+        .with_prompt(what)
+        .items(&shown)
         .default(0)
         .max_length(ROWS)
         .report(false)
         .interact_opt();
     let row = taken(chosen)?;
-    tell(&format!("{what}: {}", rows[row]))?;
+    tell(&format!("{what}: {}", visible::line(&rows[row])))?;
     Ok(row)
 }
 
-/// The rows as they are shown: what a service calls its models must not move the cursor.
+/// The rows as they are shown: what a service calls its models must not move the cursor, and a menu whose lines break is
+/// drawn anew below itself with each key.
 fn shown(rows: &[String]) -> Vec<String> {
-    rows.iter().map(|row| visible::line(row)).collect()
+    /// What stands before a row, and one column that stays free.
+    const BESIDE: usize = 3;
+    let (_, columns) = Term::stderr().size();
+    let width = usize::from(columns).saturating_sub(BESIDE);
+    let shown = |row: &String| truncate_str(&visible::line(row), width, "…").into_owned();
+    rows.iter().map(shown).collect()
 }
 
 fn confirm(question: &str, default: bool) -> Result<bool, Fail> {

@@ -11,7 +11,7 @@ use secrecy::{ExposeSecret, SecretString};
 use toml_edit::{DocumentMut, Item, Table, TableLike, Value};
 
 use crate::config;
-use crate::credentials::with_variable;
+use crate::credentials::{with_variable, without_variable};
 use crate::paths::write_private;
 
 /// The text that `config.toml` will have.
@@ -26,6 +26,11 @@ pub(super) fn config_text(path: &Path, entry: &ProviderConfig, model: &ModelRef)
 pub(super) fn key(path: &Path, variable: &str, secret: &SecretString) -> anyhow::Result<()> {
     let text = with_variable(&read(path)?, variable, secret.expose_secret());
     write_private(path, &text)
+}
+
+/// Removes a key.
+pub(super) fn no_key(path: &Path, variable: &str) -> anyhow::Result<()> {
+    write_private(path, &without_variable(&read(path)?, variable))
 }
 
 fn read(path: &Path) -> anyhow::Result<String> {

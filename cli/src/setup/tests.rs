@@ -86,7 +86,7 @@ fn a_service_on_this_machine_needs_no_key() {
     let answers = answers(&args("ollama", "ollama/qwen3"), &[]).ok().unwrap();
     assert_eq!(answers.model, "qwen3");
     assert_eq!(answers.entry, ProviderConfig::default());
-    assert!(answers.key.is_none());
+    assert!(matches!(answers.key, KeyChoice::Stays));
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn a_key_of_the_environment_is_not_stored() {
     let answers = answers(&args("openai", "gpt-5"), &[("OPENAI_API_KEY", "k")])
         .ok()
         .unwrap();
-    assert!(answers.key.is_none());
+    assert!(matches!(answers.key, KeyChoice::Stays));
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn a_key_that_stays_in_the_environment_must_be_there_to_be_checked() {
     };
     let unchecked = answers(&named, &[]).ok().unwrap();
     assert_eq!(unchecked.entry.api_key_env.as_deref(), Some("MINE"));
-    assert!(unchecked.key.is_none());
+    assert!(matches!(unchecked.key, KeyChoice::Stays));
     let checked = SetupArgs {
         no_check: false,
         ..named
@@ -211,7 +211,7 @@ fn a_server_of_this_machine_that_wants_a_key_gets_one() {
     let mock = service();
     let answers = typed_answers(&mock, "m1", "wrong\n\nk\n").ok().unwrap();
     assert_eq!(answers.entry.api_key_env.as_deref(), Some("MINE_API_KEY"));
-    assert_eq!(answers.key.unwrap().variable, "MINE_API_KEY");
+    assert!(matches!(&answers.key, KeyChoice::New(key) if key.variable == "MINE_API_KEY"));
     let sent: Vec<_> = mock
         .requests()
         .iter()
@@ -229,7 +229,7 @@ fn a_model_that_is_not_there_is_asked_for_again() {
     let answers = typed_answers(&service(), "m3", "k\nm4\n\nm2\n").ok().unwrap();
     assert_eq!(answers.model, "m2");
     let fail = typed_answers(&service(), "m3", "k\n").err().unwrap();
-    assert!(fail.error.to_string().contains("the input ended"), "{}", fail.error);
+    assert!(fail.error.to_string().contains("nothing was saved"), "{}", fail.error);
 }
 
 #[test]
@@ -269,7 +269,120 @@ fn an_address_at_which_nobody_answers_or_that_is_not_safe_is_asked_for_again() {
     };
     let answers = interview.answers().ok().unwrap();
     assert_eq!(answers.entry.base_url, Some(mock.base_url()));
-    assert!(answers.key.is_some());
+    assert!(matches!(answers.key, KeyChoice::New(_)));
+}
+
+/// A service on this machine at this address, which its one user types.
+fn typed_setup(typed: String, change: impl FnOnce(&mut SetupArgs)) -> Result<Answers, Fail> {
+    let mut args = SetupArgs {
+        no_check: false,
+        ..args("mine", "m1")
+    };
+    change(&mut args);
+    let (_home, paths) = home();
+    let interview = Interview {
+        args: &args,
+        user: &UserSetup::new(Some(paths), Environment::of(&[])),
+        config: &Config::default(),
+        questions: &Questions::typed(std::io::Cursor::new(typed)),
+    };
+    interview.answers()
+}
+
+#[test]
+fn an_address_is_tried_again_by_enter_alone() {
+    let mock = service();
+    let typed = format!("http://127.0.0.1:1/v1\n\n{}\nk\n", mock.base_url());
+    let answers = typed_setup(typed, |_| {}).ok().unwrap();
+    assert_eq!(answers.entry.base_url, Some(mock.base_url()));
+    let fail = typed_setup("http://127.0.0.1:1/v1\n\n\n".to_owned(), |_| {})
+        .err()
+        .unwrap();
+    assert_eq!(fail.exit, Exit::Interrupted);
+}
+
+#[test]
+fn a_key_that_was_typed_stays_with_its_host() {
+    // The first address is no service's, and answers with a way elsewhere: the key is asked for once.
+    let mock = Mock::answering(|asked: &Asked| match asked.header("authorization") {
+        Some("Bearer k") if asked.line.contains("/right/v1/") => Reply::text("ok"),
+        Some("Bearer k") => Reply::answer("HTTP/1.1 404 Not Found", "no such page"),
+        _ => Reply::answer("HTTP/1.1 401 Unauthorized", "who are you?"),
+    });
+    let root = mock.base_url().replace("/v1", "");
+    let typed = format!("{root}/wrong/v1\nk\n{root}/right/v1\n");
+    let answers = typed_setup(typed, |_| {}).ok().unwrap();
+    assert_eq!(answers.entry.base_url, Some(format!("{root}/right/v1")));
+    assert!(matches!(answers.key, KeyChoice::New(_)));
+}
+
+#[test]
+fn a_slip_at_the_end_of_an_address_is_mended_where_the_service_shows_itself() {
+    for given in ["", "/", "/v1/chat/completions"] {
+        let mock = Mock::answering(|asked: &Asked| match asked.line.as_str() {
+            "GET /v1/models" => Reply::answer("HTTP/1.1 200 OK", r#"{"data": [{"id": "m1"}]}"#),
+            "POST /v1/chat/completions" => Reply::text("ok"),
+            "GET /models" => Reply::answer("HTTP/1.1 200 OK\ncontent-type: text/html", "<html>It works!</html>"),
+            _ => Reply::answer("HTTP/1.1 404 Not Found", "no such page"),
+        })
+        .with_list();
+        let root = mock.base_url().replace("/v1", "");
+        let answers = typed_setup(format!("{root}{given}\n"), |_| {}).ok().unwrap();
+        assert_eq!(answers.entry.base_url, Some(mock.base_url()), "{given}");
+    }
+}
+
+#[test]
+fn a_model_that_can_not_answer_now_is_saved_unchecked_if_its_user_wants_that() {
+    for status in [
+        "500 Internal Server Error",
+        "429 Too Many Requests",
+        "402 Payment Required",
+    ] {
+        let mock = Mock::answering(move |asked: &Asked| match asked.body["model"].as_str() {
+            Some("m2") => Reply::text("ok"),
+            _ => Reply::answer(&format!("HTTP/1.1 {status}"), "not now"),
+        });
+        let at = |args: &mut SetupArgs| args.base_url = Some(mock.base_url());
+        let unchecked = typed_setup("\n".to_owned(), at).ok().unwrap();
+        assert_eq!(unchecked.model, "m1", "{status}");
+        let other = typed_setup("m2\n".to_owned(), at).ok().unwrap();
+        assert_eq!(other.model, "m2", "{status}");
+        let left = typed_setup(String::new(), at).err().unwrap();
+        assert_eq!(left.exit, Exit::Interrupted, "{status}");
+    }
+}
+
+#[test]
+fn a_wrong_key_of_the_environment_is_told_to_come_before_a_stored_one() {
+    let mock = service();
+    let (_home, paths) = home();
+    save::key(&paths.env_file(), "MINE_API_KEY", &"k".to_owned().into()).unwrap();
+    let args = SetupArgs {
+        base_url: Some(mock.base_url()),
+        no_check: false,
+        ..args("mine", "m1")
+    };
+    let mut config = Config::default();
+    let entry = ProviderConfig {
+        api_key_env: Some("MINE_API_KEY".into()),
+        ..ProviderConfig::default()
+    };
+    config.providers.insert("mine".into(), entry);
+    let interview = Interview {
+        args: &args,
+        user: &UserSetup::new(Some(paths), Environment::of(&[("MINE_API_KEY", "wrong")])),
+        config: &config,
+        questions: &Questions::typed(&b""[..]),
+    };
+    let fail = interview.answers().err().unwrap().error.to_string();
+    for part in [
+        "MINE_API_KEY of the environment, which comes before the one in .env",
+        "unset it",
+    ] {
+        assert!(fail.contains(part), "{fail}");
+    }
+    assert!(!fail.contains("agent setup"), "{fail}");
 }
 
 #[test]
@@ -287,7 +400,7 @@ fn what_is_saved_is_private_and_read_at_the_next_start() {
     let answers = Answers {
         provider: "openai".into(),
         entry: ProviderConfig::default(),
-        key: Some(NewKey {
+        key: KeyChoice::New(NewKey {
             variable: "OPENAI_API_KEY".into(),
             secret: "k".to_owned().into(),
         }),

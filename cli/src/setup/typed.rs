@@ -1,5 +1,5 @@
 //! Lines that a person types in answer to a question. An answer that makes no sense is asked for again, with the
-//! reason; the end of the input ends the questions.
+//! reason; the end of the input ends the questions, as Esc does.
 
 use std::io::{self, BufRead, Write};
 
@@ -16,7 +16,11 @@ pub(super) enum Echo {
     Off,
 }
 
-/// Asks until `check` takes the answer; its error is the reason that the person reads.
+/// What a person leaves with, before Enter.
+const ESC: &str = "\u{1b}";
+
+/// Asks until `check` takes the answer; its error is the reason that the person reads. Who leaves, by the end of the input
+/// or by Esc, has answered nothing.
 pub(super) fn ask<T>(
     lines: &mut dyn BufRead,
     side: &mut dyn Write,
@@ -27,12 +31,9 @@ pub(super) fn ask<T>(
     loop {
         write!(side, "{prompt}: ")?;
         side.flush()?;
-        let Some(line) = line(lines, echo)? else {
+        let Some(line) = line(lines, echo)?.filter(|line| line != ESC) else {
             writeln!(side)?;
-            return Err(Fail::new(
-                Exit::Failed,
-                "the input ended before all questions were answered; nothing was saved",
-            ));
+            return Err(Fail::new(Exit::Interrupted, "nothing was saved"));
         };
         match check(&line) {
             Ok(answer) => return Ok(answer),
@@ -108,10 +109,10 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_the_input_ends_the_questions() {
-        for typed in [&b""[..], b"x\n"] {
+    fn the_end_of_the_input_and_esc_end_the_questions() {
+        for typed in [&b""[..], b"x\n", b"\x1b\n7\n"] {
             let fail = asked(typed).0.err().unwrap();
-            assert_eq!(fail.exit, Exit::Failed);
+            assert_eq!(fail.exit, Exit::Interrupted);
             assert!(fail.error.to_string().contains("nothing was saved"), "{}", fail.error);
         }
     }
