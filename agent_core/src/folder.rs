@@ -80,6 +80,37 @@ pub fn private_folder(path: &Path) -> Result<(), FolderError> {
         let blocked = matches!(error.kind(), ErrorKind::AlreadyExists | ErrorKind::NotADirectory);
         return Err(if blocked { not_a_folder(path) } else { failed(error) });
     }
+    match kind(path)? {
+        // In a shared one our files are private all the same.
+        Kind::Private | Kind::Shared => Ok(()),
+        Kind::Ours if fs::symlink_metadata(path).map_err(failed)?.is_symlink() => Ok(()),
+        Kind::Ours => fs::set_permissions(path, Permissions::from_mode(0o700)).map_err(failed),
+    }
+}
+
+/// Looks whether private files may be put into a folder that is there, and changes nothing.
+///
+/// # Errors
+/// When it is none for them.
+pub fn fit_for_private(path: &Path) -> Result<(), FolderError> {
+    kind(path).map(drop)
+}
+
+/// A folder that private files may be put into.
+enum Kind {
+    /// Nobody else can look into it.
+    Private,
+    /// Others can, and it has nothing but our files.
+    Ours,
+    /// Others can, and it has files of others too.
+    Shared,
+}
+
+fn kind(path: &Path) -> Result<Kind, FolderError> {
+    let failed = |source| FolderError::Io {
+        path: path.to_owned(),
+        source,
+    };
     // A folder may be a link to where its user wants it; what counts is the folder behind it.
     let facts = fs::metadata(path).map_err(failed)?;
     if !facts.is_dir() {
@@ -95,14 +126,12 @@ pub fn private_folder(path: &Path) -> Result<(), FolderError> {
         return Err(FolderError::Shared { path: path.to_owned() });
     }
     if facts.mode() & 0o777 == 0o700 {
-        return Ok(());
+        return Ok(Kind::Private);
     }
     match Contents::of(path).map_err(failed)? {
         Contents::Others => Err(FolderError::InUse { path: path.to_owned() }),
-        // Somebody else has a use for it too. Our files in it are private all the same.
-        Contents::Mixed => Ok(()),
-        Contents::Ours if fs::symlink_metadata(path).map_err(failed)?.is_symlink() => Ok(()),
-        Contents::Ours => fs::set_permissions(path, Permissions::from_mode(0o700)).map_err(failed),
+        Contents::Mixed => Ok(Kind::Shared),
+        Contents::Ours => Ok(Kind::Ours),
     }
 }
 

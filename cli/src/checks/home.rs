@@ -6,6 +6,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use agent_core::folder::fit_for_private;
 use rustix::fs::{Access, access, statvfs};
 
 use super::{Finding, State, size};
@@ -56,6 +57,9 @@ impl Folders {
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => return absent(check, folder),
             Err(error) => return Finding::failed(check, format!("can't look at {shown} ({error}): check its owner")),
+        }
+        if let Err(error) = fit_for_private(folder) {
+            return Finding::failed(check, error.to_string());
         }
         if let Err(error) = tempfile::tempfile_in(folder) {
             return Finding::failed(
@@ -234,6 +238,24 @@ mod tests {
             "{message}"
         );
         assert_eq!(states(&Folders::before(&paths))[1].1, State::Ok);
+    }
+
+    #[test]
+    fn a_folder_in_other_use_is_not_to_be_made_private() {
+        let home = tempfile::tempdir().unwrap();
+        let paths = paths(home.path());
+        fs::create_dir(&paths.state).unwrap();
+        fs::write(paths.state.join("passwd"), "x").unwrap();
+        fs::set_permissions(&paths.state, Permissions::from_mode(0o755)).unwrap();
+        let findings = Folders::before(&paths).findings();
+        let finding = &findings[1];
+        assert_eq!(finding.state, State::Failed);
+        assert!(
+            finding.message.contains("set TALARIA_HOME to a new or an empty folder")
+                && !finding.message.contains("chmod"),
+            "{}",
+            finding.message
+        );
     }
 
     #[test]
