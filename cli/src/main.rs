@@ -12,6 +12,7 @@ mod config;
 mod credentials;
 mod doctor;
 mod exit;
+mod guess;
 mod known;
 mod local;
 mod logging;

@@ -66,8 +66,13 @@ impl Remote {
 
     /// Whether a key of one may go to the other: they are the same program at the same host.
     pub(crate) fn is_at(&self, other: &Self) -> bool {
-        let origin = |remote: &Self| Url::parse(&remote.base_url).ok().map(|url| url.origin());
-        origin(self) == origin(other)
+        self.is_under(&other.base_url)
+    }
+
+    /// Whether it is the same program at the same host as what is at this address.
+    pub(crate) fn is_under(&self, base_url: &str) -> bool {
+        let origin = |base_url: &str| Url::parse(base_url).ok().map(|url| url.origin());
+        origin(&self.base_url) == origin(base_url)
     }
 }
 

@@ -14,6 +14,7 @@ use parking_lot::Mutex;
 use crate::catalogue::{self, Catalogue};
 use crate::config;
 use crate::credentials::{Credentials, Environment, Key};
+use crate::guess;
 use crate::paths::Paths;
 use crate::service::{self, Backend, KeyRule, Remote, ResolveError};
 use crate::wiring::{self, Handle, Http, LIST_PATIENCE, ListedModel, Service};
@@ -135,11 +136,12 @@ impl Setup for UserSetup {
             ))),
             Backend::Script(path) => wiring::script(&path, model.clone()).map_err(SetupError::Config),
             Backend::Remote(remote) => {
-                let info = info(config, model, &remote, &self.catalogue());
+                let mut info = info(config, model, &remote, &self.catalogue());
                 let service = self.service(&model.provider, &remote)?;
                 let handle = self.http.handle().map_err(SetupError::Config)?;
                 if info.context_window.is_none() {
                     self.learn_models(&service, &handle);
+                    info.context_window = guess::context_window(&remote, &model.model);
                 }
                 wiring::remote(service, info, handle).map_err(SetupError::Config)
             }
@@ -335,6 +337,18 @@ mod tests {
         assert_eq!(setup.models(&config).len(), 1);
         crate::paths::write_private(&paths.env_file(), "OPENAI_API_KEY=k\n").unwrap();
         assert_eq!(setup.models(&config).len(), 2);
+    }
+
+    #[test]
+    fn a_well_known_model_has_a_size_although_its_service_says_none() {
+        let open = |text: &str| {
+            let setup = setup(&[("OPENAI_API_KEY", "k")]);
+            let provider = setup.provider(&parsed(text), &"openai/gpt-5".parse().unwrap());
+            provider.unwrap().model().context_window
+        };
+        assert_eq!(open(""), Some(400_000));
+        let said = "[providers.openai]\nmodels = [{ id = \"gpt-5\", context_window = 9000 }]";
+        assert_eq!(open(said), Some(9000));
     }
 
     #[test]
