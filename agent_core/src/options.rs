@@ -26,6 +26,9 @@ pub(crate) fn set_mode(session: &Session, turn: Option<TurnId>, id: &str) -> Res
 pub(crate) fn set_model(engine: &Engine, session: &Session, turn: Option<TurnId>, name: &str) -> Result<(), CallError> {
     let settings = session.settings();
     let model = find(&settings.models, name)?;
+    if let Some(meant) = engine.setup.meant(&settings.config, &model) {
+        return Err(bad(format!("there is no model `{model}`: did you mean `{meant}`?")));
+    }
     let provider = engine
         .setup
         .provider(&settings.config, &model)

@@ -20,6 +20,11 @@ pub trait Setup: Send + Sync {
     /// [`SetupError::NoCredentials`] without its key, [`SetupError::UnknownModel`] for a name that nobody serves.
     fn provider(&self, config: &Config, model: &ModelRef) -> Result<Arc<dyn Provider>, SetupError>;
 
+    /// The model that a name was probably meant for, where it is known what the service has: another one, named alike.
+    fn meant(&self, _config: &Config, _model: &ModelRef) -> Option<ModelRef> {
+        None
+    }
+
     /// The models a user can choose from now, the usable ones only, without asking any service.
     fn models(&self, config: &Config) -> Vec<ModelRef>;
 }

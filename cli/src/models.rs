@@ -47,7 +47,11 @@ fn write_models(out: &mut dyn Write, one: &Surveyed, config: &Config) -> io::Res
     let default = (config.model.provider == *name).then_some(&config.model.model);
     let unlisted = default.filter(|default| !one.models.contains(default));
     for model in unlisted.into_iter().chain(&one.models) {
-        let mark = if default == Some(model) { "  (default)" } else { "" };
+        let mark = match default == Some(model) {
+            true if unlisted.is_some() && !one.models.is_empty() => "  (default, not in its list)",
+            true => "  (default)",
+            false => "",
+        };
         writeln!(out, "  {name}/{model}{mark}")?;
     }
     Ok(())
@@ -88,7 +92,7 @@ mod tests {
         check(
             Ok("answers"),
             &["b"],
-            "local: http://x/v1 answers\n  local/a  (default)\n  local/b\n",
+            "local: http://x/v1 answers\n  local/a  (default, not in its list)\n  local/b\n",
         );
         check(
             Err("refused"),

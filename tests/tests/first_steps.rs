@@ -494,3 +494,24 @@ fn a_session_whose_user_chose_the_offline_model_keeps_it_and_is_told_the_way_out
     assert!(client.said(from).ends_with("a real answer"), "{}", client.said(from));
     assert!(run_prompt(&home, &["hello", "--model", "offline/offline"]).contains(way));
 }
+
+#[test]
+fn a_slip_in_a_models_name_is_told_where_the_service_has_one_like_it() {
+    let mock = Mock::answering(|asked: &Asked| match asked.line.as_str() {
+        "GET /v1/models" => Reply::answer("HTTP/1.1 200 OK", r#"{"data": [{"id": "m"}, {"id": "alpha-2"}]}"#),
+        _ => Reply::text("ok"),
+    })
+    .with_list();
+    let home = Home::new();
+    set_up(&home, &mock);
+    let (mut client, session) = Client::with_session(&home);
+    let mut told = |command: &str| {
+        let from = client.log.len();
+        client.prompt(&session, command);
+        client.said(from)
+    };
+    let said = told("/model mine/alhpa-2");
+    assert!(said.contains("did you mean `mine/alpha-2`?"), "{said}");
+    assert!(told("/model").contains("`mine/m` (now)"));
+    assert!(told("/model mine/something-else").contains("`mine/something-else` (now)"));
+}
