@@ -20,13 +20,11 @@ pub(crate) fn wait_before_next(failure: &Failure, tries: u32, share: f64) -> Opt
     if tries >= TRIES || help(failure.class) != Help::Time {
         return None;
     }
-    match failure.retry_after_ms.map(Duration::from_millis) {
-        Some(asked) => (asked <= LONGEST_WAIT).then_some(asked),
-        None => {
-            let doubled = FIRST_WAIT * 2_u32.saturating_pow(tries.saturating_sub(1));
-            Some(doubled.min(LONGEST_OWN_WAIT).mul_f64(share))
-        }
-    }
+    let doubled = FIRST_WAIT * 2_u32.saturating_pow(tries.saturating_sub(1));
+    let own = doubled.min(LONGEST_OWN_WAIT).mul_f64(share);
+    // A service that says "at once" and fails again would use up all tries in a moment.
+    let asked = failure.retry_after_ms.map_or(own, Duration::from_millis);
+    (asked <= LONGEST_WAIT).then_some(asked.max(own))
 }
 
 /// Who can help after a failure.
@@ -71,7 +69,7 @@ pub(crate) fn final_words(mut failure: Failure, tries: u32) -> Failure {
     if let Some(asked) = asked.filter(|asked| *asked > LONGEST_WAIT) {
         failure
             .message
-            .push_str(&format!("; it takes no request before {}", words(asked)));
+            .push_str(&format!("; it takes no request for {}", words(asked)));
     }
     if tries > 1 {
         failure.message.push_str(&format!("; given up after {tries} tries"));
@@ -84,7 +82,10 @@ pub(crate) fn words(time: Duration) -> String {
     match time.as_millis() {
         ..1000 => "less than a second".to_owned(),
         1000..120_000 => format!("{} s", time.as_millis().div_ceil(1000)),
-        millis => format!("{} min", millis.div_ceil(60_000)),
+        millis @ ..7_200_000 => format!("{} min", millis.div_ceil(60_000)),
+        millis @ ..172_800_000 => format!("{} hours", millis.div_ceil(3_600_000)),
+        millis @ ..31_536_000_000 => format!("{} days", millis.div_ceil(86_400_000)),
+        _ => "more than a year".to_owned(),
     }
 }
 
@@ -117,7 +118,27 @@ mod tests {
         assert_eq!(wait(300_000), Some(Duration::from_secs(300)));
         assert_eq!(wait(300_001), None);
         let told = final_words(failure(ErrorClass::RateLimit, Some(600_000)), 1);
-        assert_eq!(told.message, "it failed; it takes no request before 10 min");
+        assert_eq!(told.message, "it failed; it takes no request for 10 min");
+    }
+
+    #[test]
+    fn a_service_that_says_at_once_is_asked_no_sooner_than_a_silent_one() {
+        let wait = |ms, tries| wait_before_next(&failure(ErrorClass::RateLimit, Some(ms)), tries, 1.0);
+        assert_eq!(wait(0, 1), Some(Duration::from_millis(500)));
+        assert_eq!(wait(0, 3), Some(Duration::from_secs(2)));
+        assert_eq!(wait(3000, 3), Some(Duration::from_secs(3)));
+    }
+
+    #[test]
+    fn a_time_is_told_in_units_that_people_count_in() {
+        let check = |seconds: u64, expect: &str| assert_eq!(words(Duration::from_secs(seconds)), expect);
+        check(0, "less than a second");
+        check(119, "119 s");
+        check(601, "11 min");
+        check(7200, "2 hours");
+        check(172_801, "3 days");
+        check(1_000_000_000, "more than a year");
+        assert_eq!(words(Duration::from_millis(u64::MAX)), "more than a year");
     }
 
     #[test]

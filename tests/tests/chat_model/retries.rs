@@ -62,7 +62,7 @@ fn a_service_that_wants_to_be_left_alone_for_long_is_not_waited_for() {
         error["message"]
             .as_str()
             .unwrap()
-            .ends_with("it takes no request before 11 min"),
+            .ends_with("it takes no request for 11 min"),
         "{error}"
     );
     assert_eq!(error["data"]["retryAfterMs"], 601_000, "{error}");
