@@ -30,7 +30,7 @@ pub(crate) fn is_spent(turn: &mut Turn<'_>) -> bool {
     let (Some(spent), Some(last)) = (turn.usage.cost_nano_usd, turn.spending.last) else {
         return false;
     };
-    let would_pass = dollars(spent + last) > most;
+    let would_pass = dollars(spent.saturating_add(last)) > most;
     if would_pass {
         let spent = dollars(spent);
         turn.emit(Event::Notice {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use super::guard::CallGuard;
@@ -12,7 +13,7 @@ use crate::tool::Tool;
 use crate::turn::Turn;
 use crate::visible;
 
-/// The most characters of a name that the model made up.
+/// The most characters of a name that the model made up, wherever it is told.
 const MADE_UP: usize = 190;
 
 /// An announced call that is to be run, or the reason why it can't be.
@@ -58,6 +59,7 @@ pub(super) fn announce(turn: &mut Turn<'_>, tools: &[Arc<dyn Tool>], call: Call)
 }
 
 fn unknown_tool(tools: &[Arc<dyn Tool>], name: &str) -> String {
+    let name = visible::title(name, MADE_UP);
     let names: Vec<&str> = tools.iter().map(|tool| tool.spec().name.as_str()).collect();
     format!(
         "There is no tool `{name}` in this session. The tools are: {}.",
@@ -66,7 +68,8 @@ fn unknown_tool(tools: &[Arc<dyn Tool>], name: &str) -> String {
 }
 
 fn malformed(name: &str, text: &str) -> String {
-    let error = serde_json::from_str::<Value>(text).err();
+    // Nothing of it is kept, so that a long one takes no more than it is.
+    let error = serde_json::from_str::<IgnoredAny>(text).err();
     let why = error.map_or_else(String::new, |error| format!(" ({error})"));
     format!("The arguments of `{name}` are not valid JSON{why}, so it was not run. Call it again with valid arguments.")
 }

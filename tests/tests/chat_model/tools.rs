@@ -171,3 +171,18 @@ fn a_first_request_is_lean() {
         "{system} bytes of system prompt and {tools} of tools"
     );
 }
+
+#[test]
+fn a_name_without_an_end_does_not_go_back_whole() {
+    let name = "n".repeat(200_000);
+    let replies = vec![Reply::calls(&[("a", &name, json!({}))]), Reply::text("Sorry.")];
+    let mut stage = Stage::new(replies);
+    assert_eq!(stage.prompt("go"), "end_turn");
+    let asked = stage.last_request();
+    assert!(
+        last_of(&asked, "tool").starts_with("There is no tool `nnn"),
+        "{}",
+        asked.raw
+    );
+    assert!(asked.raw.len() < 50_000, "{}", asked.raw.len());
+}
