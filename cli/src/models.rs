@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use agent_core::config::Config;
 use agent_core::setup::Setup;
+use agent_core::visible;
 
 use crate::args::ModelsArgs;
 use crate::credentials::Environment;
@@ -39,11 +40,12 @@ pub(crate) fn models(args: &ModelsArgs, paths: Result<&Paths, NoHome>) -> Result
 
 fn write_models(out: &mut dyn Write, one: &Surveyed, config: &Config) -> io::Result<()> {
     let name = &one.name;
-    match (&one.state, &one.base_url) {
-        (Ok(fine), Some(url)) => writeln!(out, "{name}: {url} {fine}")?,
-        (Ok(fine), None) => writeln!(out, "{name}: {fine}")?,
-        (Err(why), _) => writeln!(out, "{name}: not usable: {why}")?,
-    }
+    let head = match (&one.state, &one.base_url) {
+        (Ok(fine), Some(url)) => format!("{name}: {url} {fine}"),
+        (Ok(fine), None) => format!("{name}: {fine}"),
+        (Err(why), _) => format!("{name}: not usable: {why}"),
+    };
+    writeln!(out, "{}", visible::line(&head))?;
     let default = (config.model.provider == *name).then_some(&config.model.model);
     let unlisted = default.filter(|default| !one.models.contains(default));
     for model in unlisted.into_iter().chain(&one.models) {
@@ -52,7 +54,8 @@ fn write_models(out: &mut dyn Write, one: &Surveyed, config: &Config) -> io::Res
             true => "  (default)",
             false => "",
         };
-        writeln!(out, "  {name}/{model}{mark}")?;
+        // A line end in a name would make two models of it.
+        writeln!(out, "  {}{mark}", visible::line(&format!("{name}/{model}")))?;
     }
     Ok(())
 }
@@ -98,6 +101,11 @@ mod tests {
             Err("refused"),
             &[],
             "local: not usable: refused\n  local/a  (default)\n",
+        );
+        check(
+            Ok("answers\x1b[2J"),
+            &["a", "b\n  local/c", "d\u{9b}31m\u{202e}"],
+            "local: http://x/v1 answers\\u{1b}[2J\n  local/a  (default)\n  local/b   local/c\n  local/d\\u{9b}31m\\u{202e}\n",
         );
     }
 }

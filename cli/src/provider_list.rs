@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use agent_core::config::Config;
 use agent_core::setup::Setup;
+use agent_core::visible;
 use serde::Serialize;
 
 use crate::args::ProvidersArgs;
@@ -103,7 +104,7 @@ fn row(one: &Surveyed) -> [String; 4] {
         KeyFound::Missing(variable) => format!("{variable} is not set"),
     };
     let api = one.api.map_or_else(none, str::to_owned);
-    [one.name.clone(), api, one.host().unwrap_or_else(none), key]
+    [one.name.clone(), api, one.host().unwrap_or_else(none), key].map(|cell| visible::line(&cell))
 }
 
 fn state(one: &Surveyed, config: &Config) -> String {
@@ -112,10 +113,10 @@ fn state(one: &Surveyed, config: &Config) -> String {
     } else {
         ""
     };
-    match &one.state {
+    visible::line(&match &one.state {
         Ok(state) => format!("{default}{state}"),
         Err(why) => format!("{default}not usable: {why}"),
-    }
+    })
 }
 
 #[cfg(test)]
