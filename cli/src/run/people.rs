@@ -2,6 +2,7 @@
 //!
 //! Both usually end on the same terminal, so whoever writes begins on a line of its own.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::{self, Write};
 
@@ -29,6 +30,9 @@ const WARN: Style = AnsiColor::Yellow.on_default();
 /// Lines of a command's output, or of a failure, that are shown when it has ended.
 const SHOWN_LINES: usize = 20;
 
+/// The most characters of such a line, and of a sentence: a path or a name may have no end.
+const LONGEST_LINE: usize = 1000;
+
 /// Who reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Audience {
@@ -43,7 +47,7 @@ pub(crate) enum Audience {
 pub(crate) enum Way {
     /// To the terminal, where all the rest is written too.
     Terminal,
-    /// To another program, which wants it as it is and may write it to the terminal of the rest, as `| cat` does.
+    /// To another program, which may write it to the terminal of the rest, as `| cat` does.
     Program,
     /// To a file or so, or the rest goes to none.
     Apart,
@@ -126,7 +130,7 @@ impl<T: Write, S: Write> People<T, S> {
 
     fn say(&mut self, style: Style, line: &str) -> io::Result<()> {
         self.close()?;
-        writeln!(self.side, "{style}{}{style:#}", visible::text(line))
+        writeln!(self.side, "{style}{}{style:#}", visible::text(&cut(line)))
     }
 
     fn prompt(&mut self, content: &[Content]) -> io::Result<()> {
@@ -147,12 +151,8 @@ impl<T: Write, S: Write> People<T, S> {
     fn answer(&mut self, text: &str) -> io::Result<()> {
         self.begin(Open::Text)?;
         self.pay_end()?;
-        match self.audience {
-            Audience::Live(Way::Program | Way::Apart) => self.text.write_all(text.as_bytes())?,
-            Audience::Live(Way::Terminal) | Audience::Transcript => {
-                self.text.write_all(plain(text).as_bytes())?;
-            }
-        }
+        // Wherever it goes, a terminal may be what shows it: `| tee` writes to one, and so does `cat` later.
+        self.text.write_all(plain(text).as_bytes())?;
         if text.ends_with('\n') {
             self.open = Open::Nothing;
         }
@@ -290,7 +290,7 @@ impl<T: Write, S: Write> People<T, S> {
             writeln!(self.side, "{DIM}  … {left_out} lines before{DIM:#}")?;
         }
         for line in &lines[left_out..] {
-            writeln!(self.side, "{DIM}  {line}{DIM:#}")?;
+            writeln!(self.side, "{DIM}  {}{DIM:#}", cut(line))?;
         }
         Ok(())
     }
@@ -397,6 +397,14 @@ impl<T: Write, S: Write> People<T, S> {
             }
             Event::TurnFailed { failure } => self.failed(failure),
         }
+    }
+}
+
+/// A line that nobody reads to its end has none here.
+fn cut(line: &str) -> Cow<'_, str> {
+    match line.char_indices().nth(LONGEST_LINE) {
+        Some((end, _)) => format!("{}…", &line[..end]).into(),
+        None => line.into(),
     }
 }
 

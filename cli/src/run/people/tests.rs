@@ -240,10 +240,26 @@ fn a_diff_is_in_colour() {
 }
 
 #[test]
-fn foreign_text_cannot_move_the_cursor_but_a_pipe_gets_it_as_it_is() {
-    let events = [text("a\x1b[2Jb\n")];
-    assert_eq!(screen(Audience::Live(Way::Terminal), &events), "ab\n");
-    assert_eq!(screen(Audience::Live(Way::Apart), &events), "a\x1b[2Jb\n");
+fn what_has_no_end_is_cut() {
+    let long = "x".repeat(100_000);
+    let failure = Event::TurnFailed {
+        failure: Failure::new(agent_core::event::ErrorClass::Internal, long.clone()),
+    };
+    let events = [
+        started("1", ToolKind::Read, "Read x"),
+        finished("1", ToolStatus::Failed, &long),
+        failure,
+    ];
+    let shown = screen(Audience::Live(Way::Terminal), &events);
+    assert!(shown.len() < 3000 && shown.contains("xxx…"), "{}", shown.len());
+}
+
+#[test]
+fn foreign_text_cannot_move_the_cursor_wherever_it_goes() {
+    for way in [Way::Terminal, Way::Program, Way::Apart] {
+        let events = [text("a\x1b[2J\u{9b}31mb\u{202e}c\n")];
+        assert_eq!(screen(Audience::Live(way), &events), "a31mbc\n", "{way:?}");
+    }
     let title = [started("1", ToolKind::Read, "Read a\x1b[2J\n• Read b … done")];
     assert_eq!(
         screen(Audience::Live(Way::Terminal), &title),
