@@ -11,7 +11,7 @@ use url::{Host, Url};
 
 use crate::known::{KNOWN, Known, known};
 use crate::nearest::nearest;
-use crate::wiring::{self, Dialect, Service};
+use crate::wiring::{self, Dialect, Service, holds_secret};
 
 /// What answers for a provider.
 #[derive(Debug, PartialEq)]
@@ -212,14 +212,14 @@ fn address(name: &str, base_url: &str) -> Result<Url, ResolveError> {
             "providers.{name}.base_url `{base_url}` {why}: write it like https://api.example.com/v1"
         ))
     };
+    if holds_secret(base_url) {
+        return Err(ResolveError::Wrong(format!(
+            "providers.{name}.base_url holds a name, a password or a key: give a key by api_key_env instead"
+        )));
+    }
     let url = Url::parse(base_url).map_err(|error| wrong(&format!("is no URL ({error})")))?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err(wrong("begins with neither http:// nor https://"));
-    }
-    if !url.username().is_empty() || url.password().is_some() {
-        return Err(ResolveError::Wrong(format!(
-            "providers.{name}.base_url holds a name or a password: give a key by api_key_env instead"
-        )));
     }
     match url.host() {
         Some(_) => Ok(url),
@@ -316,12 +316,19 @@ mod tests {
     }
 
     #[test]
-    fn a_url_with_a_password_is_refused_without_showing_it() {
-        let entry = ProviderConfig {
-            base_url: Some("https://me:hunter2@api.openai.com/v1".into()),
-            ..ProviderConfig::default()
-        };
-        let error = resolve("openai", &config("openai", entry)).unwrap_err().to_string();
-        assert!(error.contains("api_key_env") && !error.contains("hunter2"), "{error}");
+    fn a_url_with_a_secret_is_refused_without_showing_it() {
+        for base_url in [
+            "https://me:hunter2@api.openai.com/v1",
+            "https://api.openai.com/v1?key=hunter2",
+            "ftp://api.openai.com/v1?x=1&access_token=hunter2",
+            "https://api.openai.com/v1?hunter2",
+        ] {
+            let entry = ProviderConfig {
+                base_url: Some(base_url.into()),
+                ..ProviderConfig::default()
+            };
+            let error = resolve("openai", &config("openai", entry)).unwrap_err().to_string();
+            assert!(error.contains("api_key_env") && !error.contains("hunter2"), "{error}");
+        }
     }
 }

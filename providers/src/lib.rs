@@ -35,4 +35,4 @@ mod waiting;
 pub use dialect::Dialect;
 pub use models::{LIST_PATIENCE, ListedModel, list_models};
 pub use remote::RemoteModel;
-pub use service::{Service, ServiceError, header_fault, host};
+pub use service::{Service, ServiceError, header_fault, holds_secret, host};

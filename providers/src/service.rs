@@ -58,7 +58,7 @@ impl Service {
             service: self.name.clone(),
             why: source.to_string(),
         })?;
-        if !url.username().is_empty() || url.password().is_some() {
+        if is_secret(&url) {
             return Err(ServiceError::KeyInAddress {
                 service: self.name.clone(),
             });
@@ -93,9 +93,11 @@ impl Service {
         Ok(map)
     }
 
-    /// The key without the blanks that a file or a paste left around it.
+    /// The key without the blanks and the quotes that a file or a paste left around it.
     fn bare_key(&self) -> Option<&str> {
         let key = self.key.as_ref()?.expose_secret().trim();
+        let unquoted = |quote: char| key.strip_prefix(quote)?.strip_suffix(quote);
+        let key = unquoted('"').or_else(|| unquoted('\'')).unwrap_or(key).trim();
         Some(key).filter(|key| !key.is_empty())
     }
 
@@ -104,12 +106,7 @@ impl Service {
     /// too. An error has fewer of them, and so less to lose: see [`Self::masked`].
     pub(crate) fn secrets(&self) -> impl Iterator<Item = &str> {
         const LEAST: usize = 16;
-        const NAMES: [&str; 6] = ["key", "token", "auth", "secret", "password", "cookie"];
-        let is_secret = |name: &str| {
-            let name = name.to_lowercase();
-            NAMES.iter().any(|part| name.contains(part))
-        };
-        let headers = self.headers.iter().filter(move |(name, _)| is_secret(name));
+        let headers = self.headers.iter().filter(|(name, _)| names_secret(name));
         // The word before it, as in `Bearer …`, is none.
         let headers = headers.filter_map(|(_, value)| value.split_whitespace().next_back());
         self.bare_key()
@@ -162,8 +159,10 @@ pub enum ServiceError {
         /// What is wrong with it.
         why: String,
     },
-    /// Its address holds a user or a password.
-    #[error("the base_url of provider {service} holds a user or password: put the key into api_key_env instead")]
+    /// Its address holds a user, a password or a key.
+    #[error(
+        "the base_url of provider {service} holds a user, a password or a key: put the key into api_key_env instead"
+    )]
     KeyInAddress {
         /// The service's name.
         service: String,
@@ -213,6 +212,26 @@ pub enum ServiceError {
         /// What failed.
         why: String,
     },
+}
+
+/// Whether a service's address holds what belongs into `api_key_env`: it is shown and told in many places.
+pub fn holds_secret(base_url: &str) -> bool {
+    Url::parse(base_url).is_ok_and(|url| is_secret(&url))
+}
+
+/// Other parameters are fine, such as `api-version`; one without a value may be a key itself.
+fn is_secret(url: &Url) -> bool {
+    let mut parameters = url.query_pairs();
+    !url.username().is_empty()
+        || url.password().is_some()
+        || parameters.any(|(name, value)| value.is_empty() || name == "sig" || names_secret(&name))
+}
+
+/// Whether what has this name may be a secret.
+fn names_secret(name: &str) -> bool {
+    const PARTS: [&str; 7] = ["key", "token", "auth", "secret", "password", "cookie", "signature"];
+    let name = name.to_lowercase();
+    PARTS.iter().any(|part| name.contains(part))
 }
 
 /// Whether an address is this machine.
