@@ -17,6 +17,7 @@ mod content;
 mod cost;
 mod dialect;
 mod effort;
+mod forms;
 mod gemini;
 mod layout;
 mod mask;

@@ -8,6 +8,7 @@ use agent_core::provider::{Delta, Reply};
 use serde_json::Value;
 
 use crate::dialect::Sink;
+use crate::forms::{find, in_json};
 
 /// What stands in the key's place.
 const MASK: &str = "***";
@@ -17,12 +18,12 @@ const MASK: &str = "***";
 const ACCIDENT: usize = 8;
 
 /// A stream without any of the secrets.
-pub(crate) struct Masks<'a>(Vec<Mask<'a>>);
+pub(crate) struct Masks(Vec<Mask>);
 
-impl<'a> Masks<'a> {
-    /// Masks nothing where there are none.
-    pub(crate) fn new(secrets: impl IntoIterator<Item = &'a str>) -> Self {
-        Self(secrets.into_iter().map(Mask::new).collect())
+impl Masks {
+    /// Masks nothing where there are none. What a model says may be JSON, in which a secret may be written otherwise.
+    pub(crate) fn new<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Self {
+        Self(secrets.into_iter().flat_map(in_json).map(Mask::new).collect())
     }
 
     /// Passes a piece on.
@@ -46,7 +47,7 @@ impl<'a> Masks<'a> {
     }
 }
 
-fn push_through(masks: &mut [Mask<'_>], delta: Delta, sink: &mut Sink<'_>) -> ControlFlow<()> {
+fn push_through(masks: &mut [Mask], delta: Delta, sink: &mut Sink<'_>) -> ControlFlow<()> {
     match masks.split_first_mut() {
         Some((first, rest)) => first.push(delta, &mut |delta| push_through(rest, delta, sink)),
         None => sink(delta),
@@ -54,8 +55,8 @@ fn push_through(masks: &mut [Mask<'_>], delta: Delta, sink: &mut Sink<'_>) -> Co
 }
 
 /// A stream without one key. A piece goes on at once, but for an end that may be the beginning of the key.
-struct Mask<'a> {
-    key: &'a str,
+struct Mask {
+    key: String,
     thought: Held,
     text: Held,
     /// Whoever listened has had enough.
@@ -71,8 +72,8 @@ struct Held {
     text: String,
 }
 
-impl<'a> Mask<'a> {
-    fn new(key: &'a str) -> Self {
+impl Mask {
+    fn new(key: String) -> Self {
         Self {
             key,
             thought: Held::default(),
@@ -83,17 +84,16 @@ impl<'a> Mask<'a> {
 
     /// Passes a piece on.
     fn push(&mut self, delta: Delta, sink: &mut Sink<'_>) -> ControlFlow<()> {
-        let key = self.key;
         match delta {
             Delta::Thought(piece) => {
                 let before = self.text.leave();
-                let ready = self.thought.take(&piece, key);
+                let ready = self.thought.take(&piece, &self.key);
                 self.send(Delta::Text(before), sink)?;
                 self.send(Delta::Thought(ready), sink)
             }
             Delta::Text(piece) => {
                 let before = self.thought.leave();
-                let ready = self.text.take(&piece, key);
+                let ready = self.text.take(&piece, &self.key);
                 self.send(Delta::Thought(before), sink)?;
                 self.send(Delta::Text(ready), sink)
             }
@@ -109,7 +109,7 @@ impl<'a> Mask<'a> {
 
     /// The end of a reply without the key: calls and what goes back unchanged have come as a whole.
     fn reply(&self, mut reply: Reply) -> Reply {
-        let key = self.key;
+        let key = &self.key;
         for call in &mut reply.calls {
             clean(&mut call.id, key);
             clean(&mut call.name, key);
@@ -119,10 +119,7 @@ impl<'a> Mask<'a> {
             }
         }
         if let Some(native) = &mut reply.native {
-            // It is JSON, in which a key with a quotation mark is written in another way.
-            let in_json = Value::from(key).to_string();
-            let in_json = &in_json[1..in_json.len() - 1];
-            native.item = without(&native.item, &[key, in_json]);
+            native.item = without(&native.item, &[key]);
         }
         reply
     }
@@ -170,12 +167,12 @@ impl Held {
     }
 }
 
-/// The text with the mask in place of each of the secrets, all in one pass.
+/// The text with the mask in place of each of the secrets in whatever form, all in one pass.
 pub(crate) fn without(text: &str, secrets: &[&str]) -> String {
     let (mut clean, mut rest) = (String::with_capacity(text.len()), text);
     let next = |rest: &str| {
         let found = secrets.iter().filter(|secret| !secret.is_empty());
-        let found = found.filter_map(|secret| Some((rest.find(secret)?, secret.len())));
+        let found = found.filter_map(|secret| find(rest, secret));
         found.min_by_key(|(at, length)| (*at, usize::MAX - length))
     };
     while let Some((at, length)) = next(rest) {
@@ -228,7 +225,7 @@ mod tests {
     }
 
     fn check_with(key: &str, pieces: &[&str], expect: &[&str]) {
-        let mut mask = Mask::new(key);
+        let mut mask = Mask::new(key.into());
         let mut said = Vec::new();
         let mut sink = |delta| {
             match delta {
@@ -300,7 +297,7 @@ mod tests {
 
     #[test]
     fn nothing_is_said_to_who_has_had_enough() {
-        let mut mask = Mask::new("sk-sk-key");
+        let mut mask = Mask::new("sk-sk-key".into());
         let mut times = 0;
         let mut sink = |_| {
             times += 1;
