@@ -19,6 +19,7 @@ mod dialect;
 mod effort;
 mod forms;
 mod gemini;
+mod json;
 mod layout;
 mod mask;
 mod models;

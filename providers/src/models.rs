@@ -5,12 +5,15 @@ use std::time::Duration;
 use agent_core::cancel::Cancel;
 use agent_core::event::{ErrorClass, Failure};
 use agent_core::provider::ProviderError;
-use serde::{Deserialize, Serialize};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
+use serde_json::value::RawValue;
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 
 use crate::client::Connection;
+use crate::json::mended;
 use crate::mask::without;
 use crate::service::Service;
 use crate::trouble::Trouble;
@@ -18,6 +21,9 @@ use crate::waiting::wait;
 
 /// How long a list of models is waited for where nothing else waits for it.
 pub const LIST_PATIENCE: Duration = Duration::from_secs(10);
+
+/// The longest entry of a list that is read, in bytes.
+const LONGEST_ENTRY: usize = 256 * 1024;
 
 /// A model as its service lists it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -52,7 +58,7 @@ pub fn list_models(patience: Duration, service: &Service, handle: &Handle) -> Re
         let body = timeout(patience, listing)
             .await
             .map_err(|_| Trouble::Stalled(patience))??;
-        Ok(codec.listed(&body)?)
+        Ok(codec.listed(&mended(&body))?)
     };
     let mut listed = wait(handle, &Cancel::new(), asking).map_err(|stop| stop.into_error(service))?;
     let secrets: Vec<&str> = service.secrets().collect();
@@ -72,12 +78,22 @@ pub(crate) fn data_list(body: &str) -> Result<Vec<ListedModel>, Trouble> {
             .or(model.max_model_len)
             .or(model.max_context_length)
             .or(model.max_input_tokens)
-            .or(model.meta.pointer("/n_ctx").and_then(Value::as_u64)),
+            .or(model.meta.pointer("/n_ctx").and_then(whole)),
         max_output: model.max_completion_tokens.or(model.max_tokens),
         images: takes_images(&model),
         id: model.id,
     };
-    Ok(list.data.into_iter().flatten().map(listed).collect())
+    let models = entries(list.data.unwrap_or_default());
+    Ok(models.map(listed).filter(|model| !model.id.is_empty()).collect())
+}
+
+/// The entries of a list that can be read: an odd one costs only itself.
+pub(crate) fn entries<T: DeserializeOwned>(raw: Vec<&RawValue>) -> impl Iterator<Item = T> {
+    let short = raw
+        .into_iter()
+        .map(RawValue::get)
+        .filter(|raw| raw.len() <= LONGEST_ENTRY);
+    short.filter_map(|raw| serde_json::from_str(raw).ok())
 }
 
 fn takes_images(model: &Model) -> Option<bool> {
@@ -95,29 +111,53 @@ pub(crate) fn no_list(error: serde_json::Error) -> Trouble {
     Trouble::Broke(format!("sent a list of models that makes no sense ({error})"))
 }
 
+/// A number of tokens however a service writes it; none where it makes no sense.
+pub(crate) fn tokens<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    Ok(whole(&Value::deserialize(deserializer)?))
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the range is checked"
+)]
+fn whole(value: &Value) -> Option<u64> {
+    let number = value.as_u64().or_else(|| value.as_str()?.trim().parse().ok());
+    let rounded = || value.as_f64().filter(|number| (1.0..1e12).contains(number));
+    let number = number.or_else(|| rounded().map(|number| number as u64));
+    number.filter(|number| (1..1_000_000_000_000).contains(number))
+}
+
 #[derive(Deserialize)]
-struct List {
+struct List<'a> {
     /// Ollama writes null for an empty one. A body without it is no list.
-    #[serde(deserialize_with = "Option::deserialize")]
-    data: Option<Vec<Model>>,
+    #[serde(borrow, deserialize_with = "Option::deserialize")]
+    data: Option<Vec<&'a RawValue>>,
 }
 
 #[derive(Deserialize)]
 struct Model {
     id: String,
     /// Of OpenRouter and others.
+    #[serde(default, deserialize_with = "tokens")]
     context_length: Option<u64>,
     /// Of Groq.
+    #[serde(default, deserialize_with = "tokens")]
     context_window: Option<u64>,
     /// Of vLLM.
+    #[serde(default, deserialize_with = "tokens")]
     max_model_len: Option<u64>,
     /// Of Mistral and LM Studio.
+    #[serde(default, deserialize_with = "tokens")]
     max_context_length: Option<u64>,
     /// Of Anthropic.
+    #[serde(default, deserialize_with = "tokens")]
     max_input_tokens: Option<u64>,
     /// Of Groq.
+    #[serde(default, deserialize_with = "tokens")]
     max_completion_tokens: Option<u64>,
     /// Of Anthropic.
+    #[serde(default, deserialize_with = "tokens")]
     max_tokens: Option<u64>,
     /// Of llama.cpp: `n_ctx` is what the server was started with, while the model may have been trained for more.
     #[serde(default)]

@@ -1,21 +1,25 @@
 //! The list of models as Gemini gives it.
 
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use super::bare;
-use crate::models::{ListedModel, no_list};
+use crate::models::{ListedModel, entries, no_list, tokens};
 use crate::trouble::Trouble;
 
 #[derive(Deserialize)]
-struct List {
-    models: Vec<Model>,
+struct List<'a> {
+    #[serde(borrow)]
+    models: Vec<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Model {
     name: String,
+    #[serde(default, deserialize_with = "tokens")]
     input_token_limit: Option<u64>,
+    #[serde(default, deserialize_with = "tokens")]
     output_token_limit: Option<u64>,
     supported_generation_methods: Option<Vec<String>>,
 }
@@ -33,5 +37,6 @@ pub(super) fn listed(body: &str) -> Result<Vec<ListedModel>, Trouble> {
         max_output: model.output_token_limit,
         images: None,
     };
-    Ok(list.models.into_iter().filter(answers).map(listed).collect())
+    let models = entries(list.models).filter(answers).map(listed);
+    Ok(models.filter(|model| !model.id.is_empty()).collect())
 }
