@@ -99,6 +99,7 @@ impl Provider for Offline {
             calls,
             usage: Usage::default(),
             native: None,
+            remark: None,
         })
     }
 }

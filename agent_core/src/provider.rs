@@ -300,6 +300,9 @@ pub struct Reply {
     pub usage: Usage,
     /// The reply as its dialect stores it, if it must go back unchanged.
     pub native: Option<Native>,
+    /// What the user should know of its end, such as a reason that nobody here understands; a sentence without its full
+    /// stop.
+    pub remark: Option<String>,
 }
 
 /// Why a model stopped.

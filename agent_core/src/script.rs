@@ -234,6 +234,7 @@ impl Provider for Script {
             calls,
             usage: reply.usage,
             native: None,
+            remark: None,
         })
     }
 }

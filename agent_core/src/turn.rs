@@ -198,8 +198,12 @@ impl<'a> Turn<'a> {
             }
             let finish = reply.finish;
             let calls = std::mem::take(&mut reply.calls);
+            let remark = reply.remark.take();
             let has_calls = !calls.is_empty();
             self.finish_step(step, reply);
+            if let Some(remark) = remark {
+                self.warn(&remark, "It may lack its end. Prompt again to go on.");
+            }
             let is_empty = !has_calls && !spoke;
             let mut is_stuck = false;
             // What a refused reply asked for is not done: its turn leaves the history, and nobody would know of it.

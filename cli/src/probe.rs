@@ -210,6 +210,7 @@ mod tests {
                     finish: Finish::Stop,
                     usage: Usage::default(),
                     native: None,
+                    remark: None,
                 }),
                 Err(class) => Err(ProviderError::Failed(Box::new(Failure::new(class, "no")))),
             }

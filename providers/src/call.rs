@@ -1,39 +1,79 @@
-//! What calls of all dialects have in common: their ids, their arguments, and how many there may be.
+//! What calls of all dialects have in common: their ids, their names, their arguments, and how many there may be.
 
 use std::collections::HashSet;
 
 use agent_core::event::CallInput;
 use serde_json::{Map, Value};
 
-use crate::trouble::Trouble;
+use crate::json::{MOST_VALUES, mended, values};
+use crate::trouble::{Trouble, excerpt};
 
 /// The most calls that one reply may make.
 const MOST: usize = 128;
+/// The longest arguments of a call, in bytes.
+const LONGEST: usize = 4 * 1024 * 1024;
+/// The longest arguments of all calls of a reply together, in bytes.
+const LONGEST_TOGETHER: usize = 16 * 1024 * 1024;
+/// The longest id that a service may give, in bytes.
+const LONGEST_ID: usize = 512;
+/// The most characters of a tool's name: no tool has that many, and the model is told its beginning.
+const LONGEST_NAME: usize = 256;
 
 /// The ids of one reply's calls.
 #[derive(Default)]
 pub(crate) struct Ids(HashSet<String>);
 
 impl Ids {
-    /// The id of the next call: the one that its service gave, unless an earlier call has it, else one that no other
-    /// call of the session has.
+    /// The id of the next call: the one that its service gave, unless an earlier call has it or it is endless, else one
+    /// that no other call of the session has.
     pub(crate) fn next(&mut self, given: Option<String>) -> String {
-        let free = given.filter(|id| !id.is_empty() && !self.0.contains(id));
+        let free = given.filter(|id| !id.is_empty() && id.len() <= LONGEST_ID && !self.0.contains(id));
         let id = free.unwrap_or_else(|| format!("call_{}_{:016x}", self.0.len(), fastrand::u64(..)));
         self.0.insert(id.clone());
         id
     }
 }
 
-/// Arguments out of their text. With `cut` it may have lost its end, so that nothing is not the same as none.
-pub(crate) fn input(arguments: String, cut: bool) -> CallInput {
-    if arguments.trim().is_empty() && !cut {
-        return CallInput::Json(Value::Object(Map::new()));
+/// The arguments of one reply's calls, of which there may be so many.
+pub(crate) struct Arguments {
+    bytes: usize,
+    values: usize,
+}
+
+impl Default for Arguments {
+    fn default() -> Self {
+        Self {
+            bytes: LONGEST_TOGETHER,
+            values: MOST_VALUES,
+        }
     }
-    match serde_json::from_str(&arguments) {
-        Ok(Value::Null) => CallInput::Json(Value::Object(Map::new())),
-        Ok(value) => CallInput::Json(value),
-        Err(_) => CallInput::Malformed(arguments),
+}
+
+impl Arguments {
+    /// Those of the next call, out of their text. With `cut` it may have lost its end, so that nothing is not the same as
+    /// none.
+    pub(crate) fn next(&mut self, text: &str, cut: bool) -> Result<CallInput, BadCall> {
+        if text.len() > LONGEST {
+            return Err(BadCall::TooLong);
+        }
+        self.bytes = self.bytes.checked_sub(text.len()).ok_or(BadCall::TooLongTogether)?;
+        self.values = self.values.checked_sub(values(text)).ok_or(BadCall::TooManyValues)?;
+        if text.trim().is_empty() && !cut {
+            return Ok(CallInput::Json(Value::Object(Map::new())));
+        }
+        Ok(match serde_json::from_str(&mended(text)) {
+            Ok(Value::Null) => CallInput::Json(Value::Object(Map::new())),
+            Ok(value) => CallInput::Json(value),
+            Err(_) => CallInput::Malformed(text.to_owned()),
+        })
+    }
+}
+
+/// The name of a call's tool.
+pub(crate) fn name(given: &str) -> Result<String, BadCall> {
+    match given {
+        "" => Err(BadCall::Nameless),
+        given => Ok(excerpt(given, LONGEST_NAME)),
     }
 }
 
@@ -56,11 +96,23 @@ pub(crate) fn check_count(calls: usize) -> Result<(), Trouble> {
 
 /// A call that nobody can run.
 #[derive(Debug, PartialEq, thiserror::Error)]
-#[error("sent a call without a tool's name")]
-pub(crate) struct Nameless;
+pub(crate) enum BadCall {
+    /// It calls nothing.
+    #[error("sent a call without a tool's name")]
+    Nameless,
+    /// Its arguments have no end.
+    #[error("sent a call whose arguments are longer than {} MiB", LONGEST / 1024 / 1024)]
+    TooLong,
+    /// Those of all calls have none.
+    #[error("sent calls whose arguments are longer than {} MiB together", LONGEST_TOGETHER / 1024 / 1024)]
+    TooLongTogether,
+    /// They hold more than anybody reads.
+    #[error("sent calls whose arguments hold more than 100,000 values")]
+    TooManyValues,
+}
 
-impl From<Nameless> for Trouble {
-    fn from(error: Nameless) -> Self {
+impl From<BadCall> for Trouble {
+    fn from(error: BadCall) -> Self {
         Self::Broke(error.to_string())
     }
 }

@@ -6,6 +6,11 @@ use std::time::Duration;
 use agent_core::event::ErrorClass;
 use serde_json::Value;
 
+use crate::json::mended;
+
+/// How much of a service's words is looked at, in bytes.
+const LONGEST: usize = 16 * 1024;
+
 /// A service's own words about a failure.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Said {
@@ -22,7 +27,7 @@ pub(crate) struct Said {
 impl Said {
     /// Reads the body of an answer that is no reply. A web page says nothing beyond its status.
     pub(crate) fn in_body(body: &str) -> Self {
-        match serde_json::from_str::<Value>(body) {
+        match serde_json::from_str::<Value>(&mended(body)) {
             Ok(Value::Object(fields)) => Self::in_json(&Value::Object(fields)),
             // Gemini puts it into a list where it would have listed the pieces of a reply.
             Ok(Value::Array(items)) => items.first().map(Self::in_json).unwrap_or_default(),
@@ -35,15 +40,15 @@ impl Said {
     /// Reads an error in JSON: the error itself, or an object that has it as `error`.
     pub(crate) fn in_json(body: &Value) -> Self {
         let error = match &body["error"] {
-            Value::Null => body,
-            error @ (Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) | Value::Object(_)) => {
-                error
-            }
+            Value::Null | Value::Bool(_) => body,
+            error @ (Value::Number(_) | Value::String(_) | Value::Array(_) | Value::Object(_)) => error,
         };
         let words = [error, &error["message"], &body["message"], &body["detail"]];
         let words = words.iter().find_map(|value| value.as_str()).unwrap_or_default();
+        let words = beginning(words);
         // A gateway's message is often only "Provider returned error"; the provider's own words are in here.
-        let raw = error["metadata"]["raw"].as_str().map(|raw| format!(" ({raw})"));
+        let raw = error["metadata"]["raw"].as_str();
+        let raw = raw.map(|raw| format!(" ({})", beginning(raw)));
         let codes = [&error["code"], &error["type"], &error["status"]];
         let codes: Vec<&str> = codes.iter().filter_map(|code| code.as_str()).collect();
         Self {
@@ -56,7 +61,7 @@ impl Said {
 
     fn only(words: &str) -> Self {
         Self {
-            words: one_line(words),
+            words: one_line(beginning(words)),
             ..Self::default()
         }
     }
@@ -194,7 +199,22 @@ fn retry_delay_ms(details: &Value) -> Option<u64> {
     u64::try_from(delay.as_millis()).ok()
 }
 
-fn one_line(text: &str) -> String {
+/// Whether the field of a reply that tells of errors tells of one.
+pub(crate) fn is_error(field: &Value) -> bool {
+    match field {
+        Value::Null | Value::Bool(false) => false,
+        Value::String(words) => !words.is_empty(),
+        Value::Bool(true) | Value::Number(_) | Value::Array(_) | Value::Object(_) => true,
+    }
+}
+
+/// As much of a text as anybody looks at.
+fn beginning(text: &str) -> &str {
+    &text[..text.floor_char_boundary(LONGEST)]
+}
+
+/// The words of a text, in one line.
+pub(crate) fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 

@@ -9,16 +9,21 @@ use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, LOCATION};
 use reqwest::redirect::Policy;
 use reqwest::{Certificate, Client, ClientBuilder, RequestBuilder, Response, Url};
 use rustls::crypto::{CryptoProvider, ring};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 
-use crate::classify::Said;
+use crate::classify::{Said, one_line};
 use crate::dialect::Address;
+use crate::kind::Kind;
 use crate::retry_after::retry_after_ms;
 use crate::service::{Service, ServiceError, host_of, is_loopback};
 use crate::trouble::{Refusal, Trouble};
 
 /// The longest reply, in bytes.
 const LONGEST_REPLY: usize = 64 * 1024 * 1024;
+/// The longest body that is read as a whole, in bytes: it is held several times while it is parsed.
+const LONGEST_WHOLE: usize = 16 * 1024 * 1024;
+/// How much is read of a body that is nothing of a model's, in bytes.
+const LONGEST_BEGINNING: usize = 1024;
 /// How much of an error's body is read, in bytes.
 const LONGEST_ERROR: usize = 64 * 1024;
 /// How long an error's body is waited for.
@@ -79,9 +84,12 @@ impl Connection {
     async fn send(&self, request: RequestBuilder) -> Result<Body, Trouble> {
         let answer = timeout(self.stall, request.headers(self.headers.clone()).send());
         let response = answer.await.map_err(|_| Trouble::Stalled(self.stall))??;
-        if response.status().is_redirection() {
+        // Some statuses of that kind, such as 304, lead nowhere.
+        if let Some(location) = response.headers().get(LOCATION)
+            && response.status().is_redirection()
+        {
             return Err(Trouble::Redirected {
-                to: self.redirect_target(&response),
+                to: self.redirect_target(location.to_str().ok()),
             });
         }
         if !response.status().is_success() {
@@ -91,17 +99,14 @@ impl Connection {
             response,
             stall: self.stall,
             left: LONGEST_REPLY,
+            begun: Vec::new(),
         })
     }
 
-    fn redirect_target(&self, response: &Response) -> String {
-        let location = response
-            .headers()
-            .get(LOCATION)
-            .and_then(|location| location.to_str().ok());
+    fn redirect_target(&self, location: Option<&str>) -> String {
         match location.and_then(|location| self.base.join(location).ok()) {
             Some(url) => format!("{}://{}{}", url.scheme(), host_of(&url), url.path()),
-            None => "nowhere".into(),
+            None => "an address that is none".into(),
         }
     }
 }
@@ -111,29 +116,54 @@ pub(crate) struct Body {
     response: Response,
     stall: Duration,
     left: usize,
+    /// What has been read to tell what it is, and not been given yet.
+    begun: Vec<u8>,
 }
 
 impl Body {
-    /// What the service says the body is, such as `text/event-stream`.
-    pub(crate) fn media_type(&self) -> &str {
-        let value = self.response.headers().get(CONTENT_TYPE);
-        let value = value.and_then(|value| value.to_str().ok()).unwrap_or_default();
-        value.split(';').next().unwrap_or_default().trim()
+    /// How long nothing may come.
+    pub(crate) fn stall(&self) -> Duration {
+        self.stall
+    }
+
+    /// What the body is, whatever the service calls it.
+    pub(crate) async fn kind(&mut self) -> Result<Kind, Trouble> {
+        loop {
+            if let Some(kind) = Kind::of(&self.begun) {
+                return Ok(kind);
+            }
+            match self.read().await? {
+                Some(bytes) => self.begun.extend(bytes),
+                // A stream that was cut before it had begun.
+                None => return Ok(Kind::Events),
+            }
+        }
     }
 
     /// The next bytes, none at the end.
     pub(crate) async fn next(&mut self) -> Result<Option<Vec<u8>>, Trouble> {
-        self.next_within(self.stall).await
+        if !self.begun.is_empty() {
+            return Ok(Some(std::mem::take(&mut self.begun)));
+        }
+        self.read().await
     }
 
-    /// The next bytes, if they come within `patience`.
-    pub(crate) async fn next_within(&mut self, patience: Duration) -> Result<Option<Vec<u8>>, Trouble> {
-        let patience = patience.min(self.stall);
-        let bytes = timeout(patience, self.response.chunk()).await;
-        let Some(bytes) = bytes.map_err(|_| Trouble::Stalled(patience))?? else {
+    /// The next bytes, none at the end or if they don't come until then.
+    pub(crate) async fn next_until(&mut self, then: Instant) -> Result<Option<Vec<u8>>, Trouble> {
+        // What is always there would never let a clock be looked at.
+        if Instant::now() >= then {
+            return Ok(None);
+        }
+        timeout_at(then, self.next()).await.unwrap_or(Ok(None))
+    }
+
+    async fn read(&mut self) -> Result<Option<Vec<u8>>, Trouble> {
+        let bytes = timeout(self.stall, self.response.chunk()).await;
+        let Some(bytes) = bytes.map_err(|_| Trouble::Stalled(self.stall))?? else {
             return Ok(None);
         };
-        self.left = self.left.checked_sub(bytes.len()).ok_or_else(too_long)?;
+        let left = self.left.checked_sub(bytes.len());
+        self.left = left.ok_or_else(|| too_long(LONGEST_REPLY))?;
         Ok(Some(bytes.into()))
     }
 
@@ -142,13 +172,39 @@ impl Body {
         let mut whole = Vec::new();
         while let Some(bytes) = self.next().await? {
             whole.extend(bytes);
+            if whole.len() > LONGEST_WHOLE {
+                return Err(too_long(LONGEST_WHOLE));
+            }
         }
         String::from_utf8(whole).map_err(|_| Trouble::Broke("sent a reply that is not UTF-8".into()))
     }
+
+    /// The first words of a body that is nothing of a model's, as far as they come soon; none if it is no text.
+    pub(crate) async fn first_words(mut self) -> Option<String> {
+        let mut beginning = Vec::new();
+        let then = Instant::now() + ERROR_PATIENCE;
+        while beginning.len() < LONGEST_BEGINNING
+            && let Ok(Some(bytes)) = self.next_until(then).await
+        {
+            beginning.extend(bytes);
+        }
+        let is_cut = beginning.len() > LONGEST_BEGINNING;
+        beginning.truncate(LONGEST_BEGINNING);
+        let text = match String::from_utf8(beginning) {
+            Ok(text) => text,
+            // The last character may have been cut.
+            Err(error) if is_cut && error.utf8_error().error_len().is_none() => {
+                String::from_utf8_lossy(error.as_bytes()).into_owned()
+            }
+            Err(_) => return None,
+        };
+        let is_text = |c: char| !c.is_control() || c.is_whitespace();
+        text.chars().all(is_text).then(|| one_line(&text))
+    }
 }
 
-fn too_long() -> Trouble {
-    Trouble::Broke(format!("sent a reply of more than {} MiB", LONGEST_REPLY / 1024 / 1024))
+fn too_long(most: usize) -> Trouble {
+    Trouble::Broke(format!("sent a reply of more than {} MiB", most / 1024 / 1024))
 }
 
 async fn refused(mut response: Response) -> Trouble {
@@ -171,17 +227,12 @@ async fn refused(mut response: Response) -> Trouble {
         }
     };
     let _ = timeout(ERROR_PATIENCE, reading).await;
-    // The service's people ask for this id; a person who only wants an answer does not.
-    tracing::info!(
-        status = status.as_u16(),
-        request_id,
-        "a model service refused a request"
-    );
     let said = Said::in_body(&String::from_utf8_lossy(&body));
     Trouble::Refused(Refusal {
         status,
         retry_after_ms: retry_after_ms.or(said.retry_after_ms),
         said,
+        request_id,
     })
 }
 

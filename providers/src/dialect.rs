@@ -111,8 +111,8 @@ pub(crate) trait Draft: Send {
     /// Adds the whole reply of a service that doesn't stream, or takes the error that stands in its place.
     fn add_whole(&mut self, body: &str, sink: &mut Sink<'_>) -> Result<(), Stop>;
 
-    /// Whether the service has said why it stopped. Only counts may still come.
-    fn has_finished(&self) -> bool;
+    /// Whether the service has said why it stopped. Only counts, or the dialect's own end, may still come.
+    fn has_reason(&self) -> bool;
 
     /// Ends the reply. Without the dialect's own end it is [`Trouble::EndedEarly`].
     fn end(self: Box<Self>, origin: &Origin) -> Result<Reply, Trouble>;

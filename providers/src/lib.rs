@@ -4,9 +4,9 @@
 //! tries once; what is tried again, and when, is the core's decision.
 //!
 //! Reading order: [`Service`] (where a model is), [`RemoteModel`] (asks it), `dialect` (what differs between services)
-//! and one module for each dialect: `chat`, `responses`, `anthropic` and `gemini`. Then inward: `client`, `sse` and
-//! `mask` (bytes), `content`, `pictures` and `room` (what requests have in common), `call`, `cost` and `layout` (what
-//! replies have), `trouble`, `classify` and `retry_after` (what went wrong).
+//! and one module for each dialect: `chat`, `responses`, `anthropic` and `gemini`. Then inward: `client`, `kind`, `sse`,
+//! `json`, `mask` and `forms` (bytes), `content`, `pictures` and `room` (what requests have in common), `call`, `cost`,
+//! `ending`, `layout` and `native` (what replies have), `trouble`, `classify` and `retry_after` (what went wrong).
 
 mod anthropic;
 mod call;
@@ -17,9 +17,11 @@ mod content;
 mod cost;
 mod dialect;
 mod effort;
+mod ending;
 mod forms;
 mod gemini;
 mod json;
+mod kind;
 mod layout;
 mod mask;
 mod models;

@@ -121,6 +121,9 @@ impl Mask {
         if let Some(native) = &mut reply.native {
             native.item = without(&native.item, &[key]);
         }
+        if let Some(remark) = &mut reply.remark {
+            *remark = without(remark, &[key]);
+        }
         reply
     }
 

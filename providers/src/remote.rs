@@ -6,16 +6,21 @@ use std::time::Duration;
 use agent_core::cancel::Cancel;
 use agent_core::provider::{Delta, ModelInfo, Provider, ProviderError, Reply, Request};
 use tokio::runtime::Handle;
+use tokio::time::Instant;
 
 use crate::client::{Body, Connection};
+use crate::cost::plausible;
 use crate::dialect::{Codec, Draft, Sink};
+use crate::json::checked;
+use crate::kind::Kind;
 use crate::mask::Masks;
 use crate::service::{Service, ServiceError};
 use crate::sse::SseReader;
 use crate::trouble::{Stop, Trouble};
 use crate::waiting::wait;
 
-/// How long the token counts are waited for after a finish reason: the reply is complete without them.
+/// How long the token counts are waited for after a finish reason, whatever else comes: the reply is complete without
+/// them.
 const COUNTS_PATIENCE: Duration = Duration::from_secs(5);
 
 /// A model behind a service.
@@ -45,15 +50,19 @@ impl RemoteModel {
 
     async fn ask(&self, json: String, sink: &mut Sink<'_>) -> Result<Reply, Stop> {
         let address = self.codec.address(&self.model.origin.model);
-        let body = self.connection.post(&address, json).await?;
+        let mut body = self.connection.post(&address, json).await?;
         let mut draft = self.codec.draft();
-        match body.media_type() {
-            "application/json" => draft.add_whole(&body.text().await?, sink)?,
-            "text/html" => return Err(Trouble::Broke("answered with a web page".into()).into()),
-            // Not every server names its stream rightly.
-            _ => read_stream(body, draft.as_mut(), sink).await?,
+        match body.kind().await? {
+            Kind::Events => read_stream(body, draft.as_mut(), sink).await?,
+            Kind::Json => draft.add_whole(&checked(&body.text().await?)?, sink)?,
+            Kind::Page => return Err(Trouble::Broke("answered with a web page".into()).into()),
+            Kind::Other => return Err(no_reply(body.first_words().await).into()),
         }
-        Ok(draft.end(&self.model.origin)?)
+        let reply = draft.end(&self.model.origin)?;
+        Ok(Reply {
+            usage: plausible(reply.usage),
+            ..reply
+        })
     }
 }
 
@@ -92,28 +101,40 @@ impl Provider for RemoteModel {
 /// Reads events until the service says that it is done, or closes.
 async fn read_stream(mut body: Body, draft: &mut dyn Draft, sink: &mut Sink<'_>) -> Result<(), Stop> {
     let mut reader = SseReader::default();
-    while let Some(bytes) = next(&mut body, draft).await? {
+    let mut counts_until = None;
+    while let Some(bytes) = next(&mut body, counts_until).await? {
         for data in reader.push(&bytes)? {
-            if draft.add(&data, sink)?.is_break() {
+            if draft.add(&checked(&data)?, sink)?.is_break() {
                 return Ok(());
             }
             // A fast service leaves no wait between its events, and a cancel is heard only in one.
             tokio::task::yield_now().await;
+        }
+        if counts_until.is_none() && draft.has_reason() {
+            counts_until = Some(Instant::now() + COUNTS_PATIENCE.min(body.stall()));
         }
     }
     // Some servers forget the last blank line. What makes no sense here was cut, and `Draft::end` knows what that means.
     if let Ok(Some(data)) = reader.end()
         && serde_json::from_str::<serde::de::IgnoredAny>(&data).is_ok()
     {
-        let _it_was_the_last = draft.add(&data, sink)?;
+        let _it_was_the_last = draft.add(&checked(&data)?, sink)?;
     }
     Ok(())
 }
 
-async fn next(body: &mut Body, draft: &dyn Draft) -> Result<Option<Vec<u8>>, Trouble> {
-    if !draft.has_finished() {
-        return body.next().await;
+async fn next(body: &mut Body, counts_until: Option<Instant>) -> Result<Option<Vec<u8>>, Trouble> {
+    match counts_until {
+        None => body.next().await,
+        // However the connection ends now, all has been said. Comments are life before the reason, and none after it.
+        Some(then) => Ok(body.next_until(then).await.unwrap_or(None)),
     }
-    // However the connection ends now, the reply is complete.
-    Ok(body.next_within(COUNTS_PATIENCE).await.unwrap_or(None))
+}
+
+/// The answer of something else than a model's service.
+fn no_reply(words: Option<String>) -> Trouble {
+    Trouble::Broke(match words {
+        Some(words) => format!("answered with what is no reply: {words}"),
+        None => "answered with what is no text".into(),
+    })
 }

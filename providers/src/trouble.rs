@@ -10,10 +10,11 @@ use agent_core::provider::ProviderError;
 use reqwest::{StatusCode, Url};
 
 use crate::classify::Said;
+use crate::json::TooMany;
 use crate::service::{Service, host, is_loopback};
 use crate::sse::SseError;
 
-/// How much of a service's own words is passed on, in characters.
+/// How much of foreign words is passed on, in characters.
 const LONGEST_WORDS: usize = 300;
 
 /// Why there is no reply.
@@ -66,10 +67,13 @@ pub(crate) struct Refusal {
     pub status: StatusCode,
     pub said: Said,
     pub retry_after_ms: Option<u64>,
+    /// The service's name for the request: its people ask for it, a person who only wants an answer does not.
+    pub request_id: Option<String>,
 }
 
 impl Trouble {
     fn into_failure(self, service: &Service) -> Failure {
+        self.log(service);
         let class = self.class();
         let host = host(&service.base_url).unwrap_or_default();
         let (what, next) = (self.what(service), self.next(class, service));
@@ -86,6 +90,17 @@ impl Trouble {
             provider: Some(service.name.clone()),
             status,
             retry_after_ms,
+        }
+    }
+
+    /// Notes what only those who look into it want to know.
+    fn log(&self, service: &Service) {
+        if let Self::Refused(Refusal { status, request_id, .. }) = self {
+            tracing::info!(
+                status = status.as_u16(),
+                request_id = request_id.as_ref().map(|id| foreign(id, service)),
+                "a model service refused a request"
+            );
         }
     }
 
@@ -131,12 +146,14 @@ impl Trouble {
                 format!("answered {}{}", status_words(*status), quoted(said, service))
             }
             Self::Said(said) => format!("failed{}", quoted(said, service)),
-            Self::Redirected { to } => format!("redirects to {}, which is not followed", service.masked(to)),
+            Self::Redirected { to } => format!("redirects to {}, which is not followed", foreign(to, service)),
             Self::Stalled(wait) => format!("sent nothing for {} s", wait.as_secs_f32()),
-            Self::Connection(error) if error.is_connect() => format!("could not be reached: {}", root(error)),
-            Self::Connection(error) => format!("broke the connection: {}", root(error)),
-            Self::EndedEarly => "ended early: the reply has no finish reason".into(),
-            Self::Broke(what) => service.masked(what),
+            Self::Connection(error) if error.is_connect() => {
+                format!("could not be reached: {}", foreign(&root(error), service))
+            }
+            Self::Connection(error) => format!("broke the connection: {}", foreign(&root(error), service)),
+            Self::EndedEarly => "ended early: the reply has no end".into(),
+            Self::Broke(what) => foreign(what, service),
         }
     }
 }
@@ -151,11 +168,25 @@ fn status_words(status: StatusCode) -> String {
 
 /// A service's own words, cut, and without its key should it have echoed that.
 fn quoted(said: &Said, service: &Service) -> String {
-    let words = service.masked(&said.words);
-    match words.char_indices().nth(LONGEST_WORDS) {
-        Some((end, _)) => format!(": {}…", &words[..end]),
-        None if words.is_empty() => String::new(),
-        None => format!(": {words}"),
+    match foreign(&said.words, service) {
+        words if words.is_empty() => words,
+        words => format!(": {words}"),
+    }
+}
+
+/// Words that are not ours, cut, and without what opens the service.
+fn foreign(words: &str, service: &Service) -> String {
+    // Far more than is shown, so that no secret is cut before it is masked.
+    const LOOKED_AT: usize = 16 * 1024;
+    let beginning = &words[..words.floor_char_boundary(LOOKED_AT)];
+    excerpt(&service.masked(beginning), LONGEST_WORDS)
+}
+
+/// The beginning of a text, of at most so many characters.
+pub(crate) fn excerpt(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
     }
 }
 
@@ -240,6 +271,12 @@ fn causes(error: &reqwest::Error) -> impl Iterator<Item = &(dyn Error + 'static)
             None => error.source(),
         }
     })
+}
+
+impl From<TooMany> for Trouble {
+    fn from(error: TooMany) -> Self {
+        Self::Broke(error.to_string())
+    }
 }
 
 impl From<SseError> for Trouble {

@@ -96,6 +96,27 @@ impl Reply {
         self.in_pieces(offsets)
     }
 
+    /// Says this before the rest of the body.
+    #[must_use]
+    pub fn after(mut self, beginning: &str) -> Self {
+        self.body.splice(..0, beginning.bytes());
+        self
+    }
+
+    /// Has one text in place of another in its body.
+    #[must_use]
+    pub fn replacing(mut self, old: &str, new: &str) -> Self {
+        self.body = String::from_utf8_lossy(&self.body).replace(old, new).into_bytes();
+        self
+    }
+
+    /// Says that its body is of this type, whatever it is.
+    #[must_use]
+    pub fn called(mut self, media_type: &str) -> Self {
+        self.head = format!("HTTP/1.1 200 OK\ncontent-type: {media_type}");
+        self
+    }
+
     /// Keeps the connection open after the body, and says nothing more.
     pub fn stalling(mut self) -> Self {
         self.stalls = true;

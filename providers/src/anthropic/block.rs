@@ -3,7 +3,7 @@
 use agent_core::provider::Call;
 use serde_json::{Map, Value};
 
-use crate::call::{Ids, Nameless, input};
+use crate::call::{Arguments, BadCall, Ids, name};
 
 /// A block, by what must be known of it at the end.
 pub(super) enum Block {
@@ -29,7 +29,7 @@ pub(super) struct OpenCall {
     id: Option<String>,
     name: String,
     /// Arguments that came as a whole, before any piece.
-    whole: Option<Value>,
+    whole: Option<String>,
     arguments: String,
 }
 
@@ -57,7 +57,8 @@ impl OpenCall {
             name: text("name").unwrap_or_default(),
             whole: fields
                 .remove("input")
-                .filter(|input| !input.as_object().is_none_or(Map::is_empty)),
+                .filter(|input| !input.as_object().is_none_or(Map::is_empty))
+                .map(|input| input.to_string()),
             arguments: String::new(),
         }
     }
@@ -68,18 +69,15 @@ impl OpenCall {
     }
 
     /// Ends it. One that was `cut` may have lost its end.
-    pub(super) fn finish(self, ids: &mut Ids, cut: bool) -> Result<Call, Nameless> {
-        if self.name.is_empty() {
-            return Err(Nameless);
-        }
-        let arguments = match self.whole {
-            Some(whole) if self.arguments.is_empty() => whole.to_string(),
+    pub(super) fn finish(self, ids: &mut Ids, arguments: &mut Arguments, cut: bool) -> Result<Call, BadCall> {
+        let text = match self.whole {
+            Some(whole) if self.arguments.is_empty() => whole,
             Some(_) | None => self.arguments,
         };
         Ok(Call {
+            name: name(&self.name)?,
             id: ids.next(self.id),
-            name: self.name,
-            input: input(arguments, cut),
+            input: arguments.next(&text, cut)?,
         })
     }
 }

@@ -4,6 +4,8 @@ use agent_core::provider::Usage;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use crate::json::number;
+
 /// One event of the stream.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -12,11 +14,13 @@ pub(super) enum Event {
         message: Whole,
     },
     ContentBlockStart {
-        index: u64,
+        #[serde(default, deserialize_with = "number")]
+        index: Option<u64>,
         content_block: Map<String, Value>,
     },
     ContentBlockDelta {
-        index: u64,
+        #[serde(default, deserialize_with = "number")]
+        index: Option<u64>,
         delta: Piece,
     },
     MessageDelta {

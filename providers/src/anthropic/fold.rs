@@ -3,23 +3,30 @@
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
-use agent_core::provider::{Call, Delta, Finish, Origin, Reply};
+use agent_core::provider::{Call, Delta, Origin, Reply};
 use serde_json::{Map, Value};
 
 use super::block::{Block, OpenCall, Thought};
 use super::event::{Event, Piece, Tokens, Whole};
 use super::kept::{Kept, KeptThought};
-use crate::call::{Ids, check_count};
-use crate::classify::Said;
+use crate::call::{Arguments, Ids, check_count};
+use crate::classify::{Said, is_error};
 use crate::dialect::{Draft, Sink, send};
+use crate::ending::ending;
+use crate::native::{Allowance, fields_weight};
 use crate::trouble::{Stop, Trouble};
+
+/// The most blocks that one reply may have.
+const MOST: usize = 1024;
 
 /// A reply so far.
 #[derive(Default)]
 pub(super) struct Fold {
     blocks: Vec<Block>,
-    /// Where in `blocks` the service's number leads.
-    places: HashMap<u64, usize>,
+    /// Where in `blocks` the service's number leads; those without one follow each other.
+    places: HashMap<Option<u64>, usize>,
+    /// What may still be kept.
+    allowance: Allowance,
     /// How many bytes of text have come.
     text: usize,
     calls: usize,
@@ -71,25 +78,21 @@ impl Draft for Fold {
         Ok(())
     }
 
-    /// A reason is not the end here: an event of its own is.
-    fn has_finished(&self) -> bool {
-        self.has_ended
+    /// It is not the end here: an event of its own is.
+    fn has_reason(&self) -> bool {
+        self.reason.is_some()
     }
 
     fn end(self: Box<Self>, origin: &Origin) -> Result<Reply, Trouble> {
         let reason = self.reason.filter(|_| self.has_ended).ok_or(Trouble::EndedEarly)?;
-        let finish = match finish(&reason) {
-            Finish::Stop | Finish::ToolCalls if self.calls == 0 => Finish::Stop,
-            Finish::Stop | Finish::ToolCalls => Finish::ToolCalls,
-            other @ (Finish::Length | Finish::ContentFilter | Finish::Refusal) => other,
-        };
-        let cut = matches!(finish, Finish::Length | Finish::ContentFilter | Finish::Refusal);
-        let (calls, kept) = parts(self.blocks, cut)?;
+        let ending = ending(&reason)?.ok_or(Trouble::EndedEarly)?.with_calls(self.calls > 0);
+        let (calls, kept) = parts(self.blocks, ending.is_cut())?;
         Ok(Reply {
             calls,
-            finish,
+            finish: ending.finish,
             usage: self.tokens.into(),
             native: kept.into_native(origin),
+            remark: ending.remark,
         })
     }
 }
@@ -112,10 +115,7 @@ impl Fold {
             }
             "thinking" | "redacted_thinking" => {
                 send(Delta::Thought(text("thinking")), sink)?;
-                Block::Thought(Thought {
-                    after_text: self.text,
-                    fields,
-                })
+                self.thought(fields)
             }
             "tool_use" => {
                 self.calls += 1;
@@ -124,15 +124,44 @@ impl Fold {
             _ => Block::Unknown,
         };
         self.blocks.push(block);
+        if self.blocks.len() > MOST {
+            return Err(Trouble::Broke(format!("sent more than {MOST} blocks in one reply")).into());
+        }
         Ok(check_count(self.calls)?)
     }
 
+    fn thought(&mut self, fields: Map<String, Value>) -> Block {
+        if !self.may_keep(fields_weight(&fields)) {
+            return Block::Unknown;
+        }
+        Block::Thought(Thought {
+            after_text: self.text,
+            fields,
+        })
+    }
+
+    /// Whether so many bytes more may be kept; if not, nothing is.
+    fn may_keep(&mut self, bytes: usize) -> bool {
+        let is_covered = self.allowance.covers(bytes);
+        if !is_covered {
+            let thoughts = self
+                .blocks
+                .iter_mut()
+                .filter(|block| matches!(block, Block::Thought(_)));
+            thoughts.for_each(|block| *block = Block::Unknown);
+        }
+        is_covered
+    }
+
     /// Adds a piece to its block; one that doesn't fit there says nothing. Text needs no block to be read.
-    fn extend(&mut self, index: u64, piece: Piece, sink: &mut Sink<'_>) -> Result<(), Stop> {
+    fn extend(&mut self, index: Option<u64>, piece: Piece, sink: &mut Sink<'_>) -> Result<(), Stop> {
+        if let Piece::ThinkingDelta { thinking: kept } | Piece::SignatureDelta { signature: kept } = &piece {
+            self.may_keep(kept.len());
+        }
         let place = self.places.get(&index);
         match (place.map(|place| &mut self.blocks[*place]), piece) {
             (Some(Block::Text) | None, Piece::TextDelta { text }) => self.say(text, sink),
-            (None, Piece::ThinkingDelta { thinking }) => send(Delta::Thought(thinking), sink),
+            (Some(Block::Unknown) | None, Piece::ThinkingDelta { thinking }) => send(Delta::Thought(thinking), sink),
             (Some(Block::Thought(thought)), Piece::ThinkingDelta { thinking }) => {
                 thought.extend(&thinking);
                 send(Delta::Thought(thinking), sink)
@@ -161,19 +190,25 @@ fn event(data: &str) -> Result<Event, Trouble> {
         return Ok(Event::Other);
     }
     serde_json::from_str(data).map_err(|error| match serde_json::from_str::<Value>(data) {
-        Ok(body) if !body["error"].is_null() => Trouble::Said(Said::in_json(&body)),
+        Ok(body) if is_error(&body["error"]) || says_error(&body) => Trouble::Said(Said::in_json(&body)),
         Ok(_) | Err(_) => Trouble::Broke(format!("sent an event that is none of Anthropic Messages ({error})")),
     })
+}
+
+/// Whether an event is an error by itself, in the words of servers that speak other dialects too.
+fn says_error(event: &Value) -> bool {
+    event["object"] == "error" || event["message"].is_string() || event["detail"].is_string()
 }
 
 /// The calls of a reply, and what of it goes back unchanged. With `cut` its last block may have lost its end.
 fn parts(blocks: Vec<Block>, cut: bool) -> Result<(Vec<Call>, Kept), Trouble> {
     let last = blocks.len().saturating_sub(1);
-    let (mut calls, mut kept, mut ids) = (Vec::new(), Kept::default(), Ids::default());
+    let (mut calls, mut kept) = (Vec::new(), Kept::default());
+    let (mut ids, mut arguments) = (Ids::default(), Arguments::default());
     for (position, block) in blocks.into_iter().enumerate() {
         match block {
             Block::Call(call) => {
-                calls.push(call.finish(&mut ids, cut && position == last)?);
+                calls.push(call.finish(&mut ids, &mut arguments, cut && position == last)?);
             }
             Block::Thought(Thought { after_text, fields }) => kept.push(KeptThought {
                 after_text,
@@ -184,15 +219,4 @@ fn parts(blocks: Vec<Block>, cut: bool) -> Result<(Vec<Call>, Kept), Trouble> {
         }
     }
     Ok((calls, kept))
-}
-
-/// What a stop reason means.
-fn finish(reason: &str) -> Finish {
-    match reason {
-        "tool_use" => Finish::ToolCalls,
-        "max_tokens" | "model_context_window_exceeded" => Finish::Length,
-        "refusal" => Finish::Refusal,
-        // `end_turn`, `stop_sequence`, and `pause_turn` of tools that run at the service.
-        _ => Finish::Stop,
-    }
 }

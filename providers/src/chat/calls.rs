@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use agent_core::provider::Call;
 use serde_json::Value;
 
-use super::chunk::{CallPiece, object};
-use crate::call::{Ids, Nameless, input};
+use super::chunk::{CallPiece, is_object};
+use crate::call::{Arguments, BadCall, Ids, name};
 
 /// The calls of one reply so far, in the order of their first pieces.
 #[derive(Default)]
@@ -65,23 +65,20 @@ impl Calls {
     }
 
     /// Ends them. With `cut` the service stopped within the reply, so that the last call may have lost its end.
-    pub(crate) fn finish(self, cut: bool) -> Result<Finished, Nameless> {
+    pub(crate) fn finish(self, cut: bool) -> Result<Finished, BadCall> {
         let last = self.0.len().saturating_sub(1);
         let mut finished = Finished {
             calls: Vec::new(),
             extras: BTreeMap::new(),
         };
-        let mut ids = Ids::default();
+        let (mut ids, mut arguments) = (Ids::default(), Arguments::default());
         for (position, call) in self.0.into_iter().enumerate() {
-            if call.name.is_empty() {
-                return Err(Nameless);
-            }
+            let name = name(&call.name)?;
             let id = ids.next(call.id);
             if let Some(extra) = call.extra_content {
                 finished.extras.insert(id.clone(), extra);
             }
-            let name = call.name;
-            let input = input(call.arguments, cut && position == last);
+            let input = arguments.next(&call.arguments, cut && position == last)?;
             finished.calls.push(Call { id, name, input });
         }
         Ok(finished)
@@ -110,7 +107,7 @@ impl OpenCall {
 
     fn is_whole(&self) -> bool {
         // The look at the last byte saves parsing the text again with each piece of it.
-        self.arguments.trim_end().ends_with('}') && object(&self.arguments).is_some()
+        self.arguments.trim_end().ends_with('}') && is_object(&self.arguments)
     }
 }
 
@@ -229,6 +226,6 @@ mod tests {
     fn a_call_without_a_name_is_an_error() {
         let mut calls = Calls::default();
         calls.add(CallPiece::default());
-        assert_eq!(calls.finish(false).map(|_| ()), Err(Nameless));
+        assert_eq!(calls.finish(false).map(|_| ()), Err(BadCall::Nameless));
     }
 }

@@ -3,10 +3,14 @@
 
 use agent_core::provider::Usage;
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde::de::IgnoredAny;
+use serde_json::{Value, json};
 
 use crate::call::arguments_text;
+use crate::classify::{Said, is_error};
 use crate::cost::nano_usd;
+use crate::json::number;
+use crate::native::weight;
 
 /// One event of the stream, or a whole reply of a service that doesn't stream.
 #[derive(Debug, Default, Deserialize)]
@@ -16,11 +20,25 @@ pub(crate) struct Chunk {
     pub usage: Option<Value>,
     /// What went wrong, after the status had said that all is well: an object or a text.
     pub error: Option<Value>,
+    /// `error` where a server's error is the whole event.
+    pub object: Option<Value>,
+    /// What such an event says.
+    pub message: Option<Value>,
+    /// The same in other words.
+    pub detail: Option<Value>,
+    /// Which error it is.
+    pub code: Option<Value>,
+    /// The same in other words.
+    #[serde(rename = "type")]
+    pub kind: Option<Value>,
 }
 
 /// One of the answers; there is only one, as nobody asks for more.
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct Choice {
+    /// Which of the answers it is.
+    #[serde(default, deserialize_with = "number")]
+    pub index: Option<u64>,
     pub delta: Option<Piece>,
     /// The whole message of a service that doesn't stream.
     pub message: Option<Piece>,
@@ -42,6 +60,7 @@ pub(crate) struct Piece {
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct CallPiece {
     pub id: Option<String>,
+    #[serde(default, deserialize_with = "number")]
     pub index: Option<u64>,
     pub function: Option<FunctionPiece>,
     /// A provider's own item, such as Gemini's signature of a thought; goes back unchanged.
@@ -93,7 +112,34 @@ impl From<Tokens> for Usage {
     }
 }
 
+impl Chunk {
+    /// The error that it tells of; none where it tells of none.
+    pub(crate) fn failure(&self) -> Option<Said> {
+        if let Some(error) = self.error.as_ref().filter(|error| is_error(error)) {
+            return Some(Said::in_json(error));
+        }
+        let says = |field: &Option<Value>| field.as_ref().is_some_and(Value::is_string);
+        let is_named = self.object.as_ref().is_some_and(|object| object == "error");
+        let is_bare = self.choices.is_none() && self.usage.is_none() && (says(&self.message) || says(&self.detail));
+        (is_named || is_bare).then(|| {
+            Said::in_json(
+                &json!({"message": self.message, "detail": self.detail, "code": self.code, "type": self.kind}),
+            )
+        })
+    }
+}
+
 impl Piece {
+    /// Roughly the bytes of what must go back unchanged.
+    pub(crate) fn kept_weight(&self) -> usize {
+        let texts = [&self.reasoning_content, &self.reasoning];
+        let texts = texts.into_iter().flatten().map(String::len);
+        let details = self.reasoning_details.iter().flatten().map(weight);
+        let calls = self.tool_calls.iter().flatten();
+        let extras = calls.filter_map(|call| call.extra_content.as_ref()).map(weight);
+        texts.chain(details).chain(extras).sum()
+    }
+
     /// What the piece says: a text, or the text parts of a list.
     pub(crate) fn text(&self) -> String {
         match &self.content {
@@ -136,7 +182,7 @@ impl CallPiece {
     }
 }
 
-/// A JSON object, or nothing.
-pub(crate) fn object(text: &str) -> Option<Map<String, Value>> {
-    serde_json::from_str(text).ok()
+/// Whether a text is a whole JSON object. Nothing of it is kept, however large it is.
+pub(crate) fn is_object(text: &str) -> bool {
+    text.trim_start().starts_with('{') && serde_json::from_str::<IgnoredAny>(text).is_ok()
 }

@@ -3,7 +3,6 @@
 use std::ops::ControlFlow;
 
 use agent_core::provider::{Delta, Finish, Origin, Reply, Usage};
-use serde_json::Value;
 
 use super::calls::Calls;
 use super::chunk::{Choice, Chunk, Piece, Tokens};
@@ -11,6 +10,8 @@ use super::kept::Kept;
 use crate::call::check_count;
 use crate::classify::Said;
 use crate::dialect::{Draft, Sink, send};
+use crate::ending::ending;
+use crate::native::Allowance;
 use crate::trouble::{Stop, Trouble};
 
 /// A reply so far.
@@ -19,6 +20,12 @@ pub(super) struct Fold {
     calls: Calls,
     kept: Kept,
     usage: Usage,
+    /// What may still be kept.
+    allowance: Allowance,
+    /// Which of the answers it is, if the service says.
+    index: Option<u64>,
+    /// Something has been said or called.
+    has_begun: bool,
     /// What the service said last about why it stopped.
     finish: Option<String>,
     /// It said so in a field of its own.
@@ -43,47 +50,63 @@ impl Draft for Fold {
         }
     }
 
-    fn has_finished(&self) -> bool {
+    fn has_reason(&self) -> bool {
         self.finish.is_some()
     }
 
     fn end(mut self: Box<Self>, origin: &Origin) -> Result<Reply, Trouble> {
         let reason = self.finish.ok_or(Trouble::EndedEarly)?;
-        let finish = match finish(&reason)? {
-            Finish::Stop | Finish::ToolCalls if self.refused => Finish::Refusal,
-            Finish::Stop | Finish::ToolCalls if self.calls.is_empty() => Finish::Stop,
-            Finish::Stop | Finish::ToolCalls => Finish::ToolCalls,
-            other @ (Finish::Length | Finish::ContentFilter | Finish::Refusal) => other,
+        let ending = ending(&reason)?.ok_or(Trouble::EndedEarly)?;
+        let ending = match ending.finish {
+            Finish::Stop | Finish::ToolCalls if self.refused => Finish::Refusal.into(),
+            Finish::Stop | Finish::ToolCalls | Finish::Length | Finish::ContentFilter | Finish::Refusal => {
+                ending.with_calls(!self.calls.is_empty())
+            }
         };
-        let cut = matches!(finish, Finish::Length | Finish::ContentFilter | Finish::Refusal);
-        let finished = self.calls.finish(cut)?;
-        self.kept.calls = finished.extras;
+        let finished = self.calls.finish(ending.is_cut())?;
+        if !self.allowance.is_spent() {
+            self.kept.calls = finished.extras;
+        }
         Ok(Reply {
             calls: finished.calls,
-            finish,
+            finish: ending.finish,
             usage: self.usage,
             native: self.kept.into_native(origin),
+            remark: ending.remark,
         })
     }
 }
 
 impl Fold {
     fn add_chunk(&mut self, chunk: Chunk, sink: &mut Sink<'_>) -> Result<(), Stop> {
-        if let Some(error) = chunk.error.filter(|error| !error.is_null()) {
-            return Err(Trouble::Said(Said::in_json(&error)).into());
+        if let Some(said) = chunk.failure() {
+            return Err(Trouble::Said(said).into());
         }
         // A count that makes no sense is not worth a reply.
         if let Some(Ok(tokens)) = chunk.usage.map(serde_json::from_value::<Tokens>) {
             self.usage = tokens.into();
         }
-        match chunk.choices.unwrap_or_default().into_iter().next() {
+        match self.own(chunk.choices.unwrap_or_default()) {
             Some(choice) => self.add_choice(choice, sink),
             None => Ok(()),
         }
     }
 
+    /// The piece of the one answer that was asked for: some services give several all the same.
+    fn own(&mut self, mut choices: Vec<Choice>) -> Option<Choice> {
+        let fits = |choice: &Choice| choice.index.unwrap_or(0) == self.index.unwrap_or(0);
+        let position = choices.iter().position(fits);
+        let position =
+            position.or_else(|| (self.index.is_none() && !self.has_begun && !choices.is_empty()).then_some(0));
+        let choice = choices.swap_remove(position?);
+        self.index = self.index.or(choice.index);
+        Some(choice)
+    }
+
     fn add_choice(&mut self, choice: Choice, sink: &mut Sink<'_>) -> Result<(), Stop> {
-        if let Some(piece) = choice.delta.or(choice.message) {
+        // Some services say all of it once more at the end.
+        let whole = choice.message.filter(|_| !self.has_begun);
+        if let Some(piece) = choice.delta.or(whole) {
             self.add_piece(piece, sink)?;
         }
         self.finish = choice
@@ -94,7 +117,11 @@ impl Fold {
     }
 
     fn add_piece(&mut self, piece: Piece, sink: &mut Sink<'_>) -> Result<(), Stop> {
-        self.kept.add(&piece);
+        if self.allowance.covers(piece.kept_weight()) {
+            self.kept.add(&piece);
+        } else {
+            self.kept = Kept::default();
+        }
         let refusal = piece.refusal.clone().unwrap_or_default();
         self.refused |= !refusal.is_empty();
         let deltas = [
@@ -103,27 +130,15 @@ impl Fold {
             Delta::Text(refusal),
         ];
         for delta in deltas {
+            let (Delta::Thought(text) | Delta::Text(text)) = &delta;
+            self.has_begun |= !text.is_empty();
             send(delta, sink)?;
         }
-        for call in piece.tool_calls.into_iter().flatten() {
+        for mut call in piece.tool_calls.into_iter().flatten() {
+            call.extra_content = call.extra_content.filter(|_| !self.allowance.is_spent());
+            self.has_begun = true;
             self.calls.add(call);
         }
         Ok(check_count(self.calls.len())?)
-    }
-}
-
-/// What a service's finish reason means.
-fn finish(reason: &str) -> Result<Finish, Trouble> {
-    match reason {
-        "tool_calls" | "function_call" => Ok(Finish::ToolCalls),
-        "length" | "max_tokens" | "model_length" => Ok(Finish::Length),
-        "content_filter" => Ok(Finish::ContentFilter),
-        "refusal" => Ok(Finish::Refusal),
-        "error" | "abort" | "insufficient_system_resource" => {
-            let words = Value::String(format!("it stopped with the reason {reason}"));
-            Err(Trouble::Said(Said::in_json(&words)))
-        }
-        // `stop`, and the words that servers invent for it (`eos`, `end_turn`, `stop_sequence`).
-        _ => Ok(Finish::Stop),
     }
 }

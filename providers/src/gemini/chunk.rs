@@ -4,6 +4,7 @@
 use agent_core::provider::Usage;
 use serde::Deserialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 /// One event of the stream, or a whole reply.
 #[derive(Debug, Deserialize)]
@@ -45,7 +46,7 @@ pub(super) struct FunctionCall {
     /// Only newer models give one.
     pub id: Option<String>,
     pub name: Option<String>,
-    pub args: Option<Value>,
+    pub args: Option<Box<RawValue>>,
 }
 
 /// What the service thinks of the prompt.

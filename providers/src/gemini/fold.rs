@@ -2,15 +2,16 @@
 
 use std::ops::ControlFlow;
 
-use agent_core::event::CallInput;
 use agent_core::provider::{Call, Delta, Finish, Origin, Reply, Usage};
-use serde_json::{Map, Value};
+use serde_json::value::RawValue;
 
 use super::chunk::{Candidate, Chunk, Feedback, FunctionCall, Part, Tokens};
 use super::kept::Kept;
-use crate::call::{Ids, Nameless, check_count};
-use crate::classify::Said;
+use crate::call::{Arguments, Ids, check_count, name};
+use crate::classify::{Said, is_error};
 use crate::dialect::{Draft, Sink, send};
+use crate::ending::{Ending, ending};
+use crate::native::{Allowance, FLAT};
 use crate::trouble::{Stop, Trouble};
 
 /// A reply so far.
@@ -18,9 +19,12 @@ use crate::trouble::{Stop, Trouble};
 pub(super) struct Fold {
     calls: Vec<Call>,
     ids: Ids,
+    arguments: Arguments,
     kept: Kept,
+    /// What may still be kept.
+    allowance: Allowance,
     usage: Usage,
-    finish: Option<Finish>,
+    ending: Option<Ending>,
 }
 
 impl Draft for Fold {
@@ -41,22 +45,19 @@ impl Draft for Fold {
         }
     }
 
-    fn has_finished(&self) -> bool {
-        self.finish.is_some()
+    fn has_reason(&self) -> bool {
+        self.ending.is_some()
     }
 
     fn end(self: Box<Self>, origin: &Origin) -> Result<Reply, Trouble> {
-        let finish = match self.finish.ok_or(Trouble::EndedEarly)? {
-            Finish::Stop if !self.calls.is_empty() => Finish::ToolCalls,
-            other @ (Finish::Stop | Finish::ToolCalls | Finish::Length | Finish::ContentFilter | Finish::Refusal) => {
-                other
-            }
-        };
+        let ending = self.ending.ok_or(Trouble::EndedEarly)?;
+        let ending = ending.with_calls(!self.calls.is_empty());
         Ok(Reply {
             calls: self.calls,
-            finish,
+            finish: ending.finish,
             usage: self.usage,
             native: self.kept.into_native(origin),
+            remark: ending.remark,
         })
     }
 }
@@ -67,7 +68,7 @@ impl Fold {
     }
 
     fn add_chunk(&mut self, chunk: Chunk, sink: &mut Sink<'_>) -> Result<(), Stop> {
-        if let Some(error) = chunk.error {
+        if let Some(error) = chunk.error.filter(is_error) {
             return Err(Trouble::Said(Said::in_json(&error)).into());
         }
         // A count that makes no sense is not worth a reply.
@@ -75,7 +76,7 @@ impl Fold {
             self.usage = tokens.into();
         }
         if chunk.prompt_feedback.is_some_and(|feedback| feedback.blocks()) {
-            self.finish = Some(Finish::ContentFilter);
+            self.ending = Some(Finish::ContentFilter.into());
         }
         match chunk.candidates.unwrap_or_default().into_iter().next() {
             Some(candidate) => self.add_candidate(candidate, sink),
@@ -89,7 +90,7 @@ impl Fold {
             self.add_part(part, sink)?;
         }
         if let Some(reason) = candidate.finish_reason {
-            self.finish = finish(&reason)?.or(self.finish);
+            self.ending = ending(&reason)?.or(self.ending.take());
         }
         Ok(())
     }
@@ -101,24 +102,47 @@ impl Fold {
         }
         let text = part.text.unwrap_or_default();
         if part.thought == Some(true) {
-            self.kept.think(&text, signature);
+            // Thoughts without one do not go back.
+            let sealed = signature
+                .as_ref()
+                .map_or(0, |signature| FLAT + signature.len() + text.len());
+            if self.may_keep(sealed) {
+                self.kept.think(&text, signature);
+            }
             send(Delta::Thought(text), sink)
         } else {
-            self.kept.say(&text, signature);
+            // A signed piece stays apart, and so does what follows it.
+            let sealed = signature.as_ref().map_or(0, |signature| 2 * FLAT + signature.len());
+            if self.may_keep(sealed) {
+                self.kept.say(&text, signature);
+            }
             send(Delta::Text(text), sink)
         }
     }
 
     /// Adds a call, which always comes whole.
     fn add_call(&mut self, call: FunctionCall, signature: Option<String>) -> Result<(), Trouble> {
-        let name = call.name.filter(|name| !name.is_empty()).ok_or(Nameless)?;
+        let name = name(call.name.as_deref().unwrap_or_default())?;
         let given = call.id.filter(|id| !id.is_empty());
         let id = self.ids.next(given.clone());
-        self.kept.call(id.clone(), given, signature);
-        let arguments = call.args.filter(|args| !args.is_null());
-        let input = CallInput::Json(arguments.unwrap_or_else(|| Value::Object(Map::new())));
+        let input = self
+            .arguments
+            .next(call.args.as_deref().map_or("", RawValue::get), false)?;
+        let lengths = [&given, &signature].map(|text| text.as_ref().map_or(0, String::len));
+        if self.may_keep(FLAT + lengths.iter().sum::<usize>()) {
+            self.kept.call(id.clone(), given, signature);
+        }
         self.calls.push(Call { id, name, input });
         check_count(self.calls.len())
+    }
+
+    /// Whether so many bytes more may be kept; if not, nothing is.
+    fn may_keep(&mut self, bytes: usize) -> bool {
+        let is_covered = self.allowance.covers(bytes);
+        if !is_covered {
+            self.kept = Kept::default();
+        }
+        is_covered
     }
 }
 
@@ -142,26 +166,4 @@ fn chunks(data: &str) -> Result<Vec<Chunk>, serde_json::Error> {
         return serde_json::from_str(data);
     }
     Ok(vec![serde_json::from_str(data)?])
-}
-
-/// What a finish reason means; none if it is no end.
-fn finish(reason: &str) -> Result<Option<Finish>, Trouble> {
-    match reason {
-        "" | "FINISH_REASON_UNSPECIFIED" => Ok(None),
-        "STOP" => Ok(Some(Finish::Stop)),
-        "MAX_TOKENS" => Ok(Some(Finish::Length)),
-        "SAFETY"
-        | "RECITATION"
-        | "BLOCKLIST"
-        | "PROHIBITED_CONTENT"
-        | "SPII"
-        | "IMAGE_SAFETY"
-        | "IMAGE_RECITATION"
-        | "IMAGE_PROHIBITED_CONTENT" => Ok(Some(Finish::ContentFilter)),
-        // A call that the service itself could not read, among others: asked again, the model often does better.
-        other => {
-            let words = Value::String(format!("it stopped with the reason {other}"));
-            Err(Trouble::Said(Said::in_json(&words)))
-        }
-    }
 }

@@ -6,21 +6,42 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::classify::is_error;
 use crate::cost::nano_usd;
+use crate::json::number;
 
 /// What every event has.
 #[derive(Debug, Deserialize)]
 pub(super) struct Head {
     pub r#type: Option<String>,
     pub error: Option<Value>,
+    /// `error` where a server's error is the whole event.
+    pub object: Option<Value>,
+    /// What an event without a type says.
+    pub message: Option<Value>,
+    /// The same in other words.
+    pub detail: Option<Value>,
+}
+
+impl Head {
+    /// Whether the event tells of an error.
+    pub(super) fn is_error(&self) -> bool {
+        let says = |field: &Option<Value>| field.as_ref().is_some_and(Value::is_string);
+        self.r#type.as_deref() == Some("error")
+            || self.error.as_ref().is_some_and(is_error)
+            || self.object.as_ref().is_some_and(|object| object == "error")
+            || self.r#type.is_none() && (says(&self.message) || says(&self.detail))
+    }
 }
 
 /// A piece of an item.
 #[derive(Debug, Deserialize)]
 pub(super) struct Piece {
+    #[serde(default, deserialize_with = "number")]
     pub output_index: Option<u64>,
     pub item_id: Option<String>,
     /// Which paragraph of a summary.
+    #[serde(default, deserialize_with = "number")]
     pub summary_index: Option<u64>,
     pub delta: Option<String>,
     /// The whole text, at its end.
@@ -32,6 +53,7 @@ pub(super) struct Piece {
 /// The beginning or the end of an item.
 #[derive(Debug, Deserialize)]
 pub(super) struct ItemEvent {
+    #[serde(default, deserialize_with = "number")]
     pub output_index: Option<u64>,
     pub item: Box<RawValue>,
 }

@@ -11,6 +11,7 @@ use super::event::{EndEvent, Head, Item, ItemEvent, Kind, Piece, Response, Token
 use super::items::Items;
 use crate::classify::Said;
 use crate::dialect::{Draft, Sink, send};
+use crate::ending::{Ending, ending, stopped};
 use crate::trouble::{Stop, Trouble};
 
 /// A reply so far.
@@ -18,7 +19,7 @@ use crate::trouble::{Stop, Trouble};
 pub(super) struct Fold {
     items: Items,
     usage: Usage,
-    finish: Option<Finish>,
+    ending: Option<Ending>,
     refused: bool,
 }
 
@@ -29,7 +30,7 @@ impl Draft for Fold {
         }
         let head: Head = read(data)?;
         let kind = head.r#type.as_deref().unwrap_or_default();
-        if kind == "error" || head.error.is_some() {
+        if head.is_error() {
             return Err(Trouble::Said(Said::in_body(data)).into());
         }
         match kind {
@@ -51,10 +52,11 @@ impl Draft for Fold {
                 let ItemEvent { output_index, item } = read(data)?;
                 self.end_item(output_index, item, sink)?;
             }
-            "response.completed" | "response.incomplete" | "response.failed" => {
+            "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" => {
                 let EndEvent { response } = read(data)?;
                 let said = kind.trim_start_matches("response.");
-                let status = response.status.clone().filter(|status| is_end(status));
+                // Some gateways leave it as it was at the beginning.
+                let status = response.status.clone().filter(|status| !is_beginning(status));
                 self.end_reply(&status.unwrap_or_else(|| said.to_owned()), response, sink)?;
                 return Ok(ControlFlow::Break(()));
             }
@@ -74,25 +76,22 @@ impl Draft for Fold {
         }
     }
 
-    fn has_finished(&self) -> bool {
-        self.finish.is_some()
+    fn has_reason(&self) -> bool {
+        self.ending.is_some()
     }
 
     fn end(self: Box<Self>, origin: &Origin) -> Result<Reply, Trouble> {
-        let finish = match self.finish.ok_or(Trouble::EndedEarly)? {
-            Finish::Stop if self.refused => Finish::Refusal,
-            Finish::Stop if self.items.has_calls() => Finish::ToolCalls,
-            other @ (Finish::Stop | Finish::ToolCalls | Finish::Length | Finish::ContentFilter | Finish::Refusal) => {
-                other
-            }
+        let ending = match self.ending.ok_or(Trouble::EndedEarly)? {
+            ending if ending.finish == Finish::Stop && self.refused => Finish::Refusal.into(),
+            ending => ending.with_calls(self.items.has_calls()),
         };
-        let cut = matches!(finish, Finish::Length | Finish::ContentFilter | Finish::Refusal);
-        let finished = self.items.finish(cut)?;
+        let finished = self.items.finish(ending.is_cut())?;
         Ok(Reply {
             calls: finished.calls,
-            finish,
+            finish: ending.finish,
             usage: self.usage,
             native: finished.kept.into_native(origin),
+            remark: ending.remark,
         })
     }
 }
@@ -131,7 +130,7 @@ impl Fold {
             self.usage = tokens.into();
         }
         let reason = response.incomplete_details.and_then(|details| details.reason);
-        self.finish = finish(status, reason.as_deref());
+        self.ending = end(status, reason.as_deref())?;
         Ok(())
     }
 }
@@ -148,16 +147,17 @@ fn delta(kind: Kind, text: String) -> Delta {
     }
 }
 
-fn is_end(status: &str) -> bool {
-    matches!(status, "completed" | "incomplete" | "failed")
+fn is_beginning(status: &str) -> bool {
+    matches!(status, "" | "in_progress" | "queued")
 }
 
 /// What a reply's status means; none if it is no end.
-fn finish(status: &str, reason: Option<&str>) -> Option<Finish> {
+fn end(status: &str, reason: Option<&str>) -> Result<Option<Ending>, Trouble> {
     match (status, reason) {
-        ("completed", _) => Some(Finish::Stop),
-        ("incomplete", Some("content_filter")) => Some(Finish::ContentFilter),
-        ("incomplete", _) => Some(Finish::Length),
-        _ => None,
+        ("completed", _) => Ok(Some(Finish::Stop.into())),
+        ("incomplete", None) => Ok(Some(Finish::Length.into())),
+        ("incomplete", Some(reason)) => ending(reason),
+        (status, _) if is_beginning(status) => Ok(None),
+        (status, _) => Err(stopped(&format!("with the status {status}"))),
     }
 }

@@ -5,7 +5,8 @@ use serde_json::value::RawValue;
 
 use super::event::{Item, Kind, PARAGRAPH, Piece};
 use super::kept::{Entry, Kept};
-use crate::call::{Ids, Nameless, arguments_text, check_count, input};
+use crate::call::{Arguments, BadCall, Ids, arguments_text, check_count, name};
+use crate::native::Allowance;
 use crate::trouble::Trouble;
 
 /// The most items that one reply may have.
@@ -13,7 +14,11 @@ const MOST: usize = 1024;
 
 /// The items of one reply so far, in the order in which they began.
 #[derive(Default)]
-pub(super) struct Items(Vec<Open>);
+pub(super) struct Items {
+    open: Vec<Open>,
+    /// What may still be kept.
+    allowance: Allowance,
+}
 
 /// An item so far.
 struct Open {
@@ -46,12 +51,12 @@ impl Items {
     }
 
     fn calls(&self) -> usize {
-        self.0.iter().filter(|item| item.kind == Kind::FunctionCall).count()
+        self.open.iter().filter(|item| item.kind == Kind::FunctionCall).count()
     }
 
     /// Refuses more than a reply can have.
     fn check(&self) -> Result<(), Trouble> {
-        if self.0.len() > MOST {
+        if self.open.len() > MOST {
             return Err(Trouble::Broke(format!("sent more than {MOST} items in one reply")));
         }
         check_count(self.calls())
@@ -60,7 +65,7 @@ impl Items {
     /// Begins an item.
     pub(super) fn begin(&mut self, index: Option<u64>, item: Item) -> Result<(), Trouble> {
         let position = self.push(Open::new(item.kind, index, item.id.clone()));
-        self.0[position].fill(item);
+        self.open[position].fill(item);
         self.check()
     }
 
@@ -69,13 +74,13 @@ impl Items {
         let position = self.place(kind, piece);
         self.check()?;
         let lead = self.lead(position);
-        Ok(led(lead, self.0[position].say(piece)))
+        Ok(led(lead, self.open[position].say(piece)))
     }
 
     /// Adds a piece of a call's arguments, or all of them.
     pub(super) fn call(&mut self, piece: &Piece) -> Result<(), Trouble> {
         let position = self.place(Kind::FunctionCall, piece);
-        let call = &mut self.0[position];
+        let call = &mut self.open[position];
         match &piece.delta {
             Some(delta) => call.arguments.push_str(delta),
             None => call.set_arguments(arguments_text(piece.arguments.as_ref())),
@@ -93,9 +98,10 @@ impl Items {
         let position = self.position_of(index, &item);
         let position = position.unwrap_or_else(|| self.push(Open::new(item.kind, index, item.id.clone())));
         let lead = self.lead(position);
-        let open = &mut self.0[position];
+        let whole = self.whole(&item, raw);
+        let open = &mut self.open[position];
         open.is_done = true;
-        open.whole = (item.kind == Kind::Reasoning && item.has_substance()).then_some(raw);
+        open.whole = whole;
         open.fill(item);
         let rest = text.strip_prefix(&open.said).unwrap_or_default().to_owned();
         open.said.push_str(&rest);
@@ -104,14 +110,14 @@ impl Items {
     }
 
     /// Ends them. With `cut` the service stopped within the reply, so that the last item may have lost its end.
-    pub(super) fn finish(self, cut: bool) -> Result<Finished, Nameless> {
-        let last = self.0.len().saturating_sub(1);
+    pub(super) fn finish(self, cut: bool) -> Result<Finished, BadCall> {
+        let last = self.open.len().saturating_sub(1);
         let mut finished = Finished {
             calls: Vec::new(),
             kept: Kept::default(),
         };
-        let mut ids = Ids::default();
-        for (position, item) in self.0.into_iter().enumerate() {
+        let (mut ids, mut arguments) = (Ids::default(), Arguments::default());
+        for (position, item) in self.open.into_iter().enumerate() {
             match item.kind {
                 Kind::Message => finished.kept.add(Entry::Message {
                     id: item.id,
@@ -120,7 +126,7 @@ impl Items {
                 }),
                 Kind::Reasoning => finished.kept.extend(item.whole.map(Entry::Reasoning)),
                 Kind::FunctionCall => {
-                    let call = item.call(&mut ids, cut && position == last)?;
+                    let call = item.call(&mut ids, &mut arguments, cut && position == last)?;
                     finished.kept.add(Entry::Call {
                         id: item.id,
                         call_id: call.id.clone(),
@@ -129,7 +135,23 @@ impl Items {
                 }
             }
         }
+        // Without its reasoning no item may name itself.
+        if self.allowance.is_spent() {
+            finished.kept = Kept::default();
+        }
         Ok(finished)
+    }
+
+    /// Reasoning as it came, if it must go back and is not too much.
+    fn whole(&mut self, item: &Item, raw: Box<RawValue>) -> Option<Box<RawValue>> {
+        if item.kind != Kind::Reasoning || !item.has_substance() {
+            return None;
+        }
+        if self.allowance.covers(raw.get().len()) {
+            return Some(raw);
+        }
+        self.open.iter_mut().for_each(|open| open.whole = None);
+        None
     }
 
     /// Where the item of a piece is; a new one if it has not begun.
@@ -139,15 +161,15 @@ impl Items {
     }
 
     fn push(&mut self, open: Open) -> usize {
-        self.0.push(open);
-        self.0.len() - 1
+        self.open.push(open);
+        self.open.len() - 1
     }
 
     /// What stands between the thoughts before and the first of an item.
     fn lead(&self, position: usize) -> &'static str {
         let thinks = |item: &Open| item.kind == Kind::Reasoning;
-        let item = &self.0[position];
-        let before = position.checked_sub(1).map(|before| &self.0[before]);
+        let item = &self.open[position];
+        let before = position.checked_sub(1).map(|before| &self.open[before]);
         match before {
             Some(before) if thinks(item) && item.said.is_empty() && thinks(before) && !before.said.is_empty() => {
                 PARAGRAPH
@@ -158,7 +180,7 @@ impl Items {
 
     /// Some gateways give each event of an item another id, so the index comes first.
     fn position(&self, kind: Kind, index: Option<u64>, id: Option<&str>) -> Option<usize> {
-        let last = |fits: &dyn Fn(&Open) -> bool| self.0.iter().rposition(|item| item.kind == kind && fits(item));
+        let last = |fits: &dyn Fn(&Open) -> bool| self.open.iter().rposition(|item| item.kind == kind && fits(item));
         last(&|item| index.is_some() && item.index == index)
             .or_else(|| last(&|item| id.is_some() && item.id.as_deref() == id))
             .or_else(|| last(&|item| item.index.is_none() && item.id.is_none()))
@@ -168,10 +190,10 @@ impl Items {
     /// Where a whole item has begun; none if another one has ended there.
     fn position_of(&self, index: Option<u64>, item: &Item) -> Option<usize> {
         let found = self.position(item.kind, index, item.id.as_deref());
-        let same = found.filter(|found| !self.0[*found].is_other(item));
+        let same = found.filter(|found| !self.open[*found].is_other(item));
         same.or_else(|| {
             let is_call = |open: &Open| item.call_id.is_some() && open.call_id == item.call_id;
-            self.0.iter().position(is_call)
+            self.open.iter().position(is_call)
         })
     }
 }
@@ -231,14 +253,11 @@ impl Open {
         self.is_done && is_named_otherwise
     }
 
-    fn call(&self, ids: &mut Ids, cut: bool) -> Result<Call, Nameless> {
-        if self.name.is_empty() {
-            return Err(Nameless);
-        }
+    fn call(&self, ids: &mut Ids, arguments: &mut Arguments, cut: bool) -> Result<Call, BadCall> {
         Ok(Call {
+            name: name(&self.name)?,
             id: ids.next(self.call_id.clone()),
-            name: self.name.clone(),
-            input: input(self.arguments.clone(), cut),
+            input: arguments.next(&self.arguments, cut)?,
         })
     }
 }

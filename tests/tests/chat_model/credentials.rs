@@ -74,3 +74,26 @@ fn a_changed_key_is_used_by_the_next_session() {
     // A client that has been told to sign in goes on in the session it has.
     assert_eq!(client.prompt(&first, "hi again"), "end_turn");
 }
+
+/// Its service may put into a header what it was sent in one.
+#[test]
+fn a_key_that_an_answer_names_its_request_by_is_not_logged() {
+    let key = "sk-distinct-0123456789";
+    let head = format!(
+        "HTTP/1.1 401 Unauthorized\nx-request-id: req-{key}-{}",
+        "x".repeat(5000)
+    );
+    let mock = Mock::serve(vec![Reply::answer(&head, "wrong key")]);
+    let home = Home::with_config(&config_of(&mock, "api_key_env = \"MOCK_API_KEY\"\n"));
+    let mut command = home.command(&["run", "hi"]);
+    command.env("MOCK_API_KEY", key).env("TALARIA_LOG", "info");
+    let (_, _, stderr) = run(command, "");
+    let logs = fs::read_dir(home.state().join("logs")).unwrap();
+    let logs: String = logs
+        .map(|log| fs::read_to_string(log.unwrap().path()).unwrap())
+        .collect();
+    assert!(logs.contains("req-***-xxx"), "{logs}");
+    for told in [&logs, &stderr] {
+        assert!(!told.contains(key) && told.len() < 4000, "{told}");
+    }
+}

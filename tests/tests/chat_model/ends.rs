@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use talaria_tests::mock::Reply;
+use talaria_tests::start::times_told;
 
 use crate::{Stage, check_paired, last_of, roles};
 
@@ -38,6 +39,14 @@ fn a_reply_cut_by_length_is_told_to_user_and_model() {
         told.raw
     );
     assert!(last_of(&told, "assistant").contains("length limit"), "{}", told.raw);
+}
+
+#[test]
+fn a_reason_that_nobody_knows_is_told_and_the_reply_counts() {
+    let mut stage = Stage::new(vec![Reply::text_until("All of it.", "banana")]);
+    assert_eq!(stage.prompt("go"), "end_turn");
+    assert_eq!(times_told(&stage.client, 0, "ended this reply for the reason"), 1);
+    assert!(stage.client.said(0).contains("All of it."));
 }
 
 #[test]

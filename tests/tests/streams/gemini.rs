@@ -72,13 +72,7 @@ fn every_reason_to_stop_has_its_meaning() {
     ] {
         check(text.clone(), reason, &told("ContentFilter"));
     }
-    for reason in [
-        "MALFORMED_FUNCTION_CALL",
-        "UNEXPECTED_TOOL_CALL",
-        "LANGUAGE",
-        "OTHER",
-        "NEW",
-    ] {
+    for reason in ["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "LANGUAGE", "OTHER"] {
         check(text.clone(), reason, r#"text "par" · error Server"#);
         let failure = ask_once_in(DIALECT, events(&[piece(json!([]), Some(reason))])).failure();
         assert!(failure.message.contains(reason), "{}", failure.message);

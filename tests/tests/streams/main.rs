@@ -7,6 +7,7 @@ mod ask;
 mod cancels;
 mod failures;
 mod gemini;
+mod hostile;
 mod keys;
 mod replay;
 mod responses;
