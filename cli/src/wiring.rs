@@ -15,7 +15,9 @@ pub(crate) use agent_core::store::{ListError, Store};
 use crossbeam_channel::Receiver;
 use parking_lot::Mutex;
 use providers::RemoteModel;
-pub(crate) use providers::{Dialect, LIST_PATIENCE, ListedModel, Service, header_fault, holds_secret, host, list_models};
+pub(crate) use providers::{
+    Dialect, LIST_PATIENCE, ListedModel, Service, header_fault, holds_secret, host, list_models,
+};
 pub(crate) use tokio::runtime::Handle;
 use toolsets::LocalWorkspaces;
 pub(crate) use toolsets::{TOOLS, bash, deny_rule_fault, os, program};

@@ -433,7 +433,7 @@ fn an_odd_entry_costs_only_itself_in_a_list_of_models() {
             dialect,
             ..service(&mock)
         };
-        let listed = list_models(&service, &handle()).unwrap();
+        let listed = list_models(LIMIT, &service, &handle()).unwrap();
         listed
             .into_iter()
             .map(|model| (model.id, model.context_window))
