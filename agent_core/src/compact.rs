@@ -59,6 +59,8 @@ pub(crate) enum Made {
     Room { before: u64, after: u64 },
     /// There is nothing that could go.
     Nothing,
+    /// The model gives no summary, and nothing was changed.
+    NoSummary,
 }
 
 /// What of the messages may stay, in bytes.
@@ -72,7 +74,7 @@ struct Aim {
 impl Compactor<'_> {
     /// Makes room, if the reason holds. `focus` is what the summary should dwell on, in the user's words.
     pub(crate) fn make_room(mut self, reason: Reason, focus: &str) -> Result<Made, ProviderError> {
-        if reason == Reason::Full && !self.provider.model().is_full(self.used()) {
+        if reason == Reason::Full && !self.is_full() {
             return Ok(Made::Nothing);
         }
         if reason == Reason::Refused(ErrorClass::PayloadTooLarge) {
@@ -99,7 +101,9 @@ impl Compactor<'_> {
             if self.history.bytes_after(before, &Compaction::Outputs) <= goal {
                 return Ok(self.put(before, Compaction::Outputs));
             }
-            let text = summary::of(&mut self, before, focus)?;
+            let Some(text) = summary::of(&mut self, before, reason, focus)? else {
+                return Ok(Made::NoSummary);
+            };
             let what = Compaction::Summary { text };
             if self.history.bytes_after(before, &what) < all {
                 return Ok(self.put(before, what));
@@ -131,6 +135,13 @@ impl Compactor<'_> {
             // Outputs alone are not what the user asks for.
             Reason::Asked => Aim { keep: all / 5, goal: 0 },
         }
+    }
+
+    /// Whether room is to be made. None can be in a context that system prompt and tools fill by themselves.
+    fn is_full(&self) -> bool {
+        let model = self.provider.model();
+        let fixed = self.fixed_size();
+        model.is_full(self.used()) && !model.is_full(provider::tokens(fixed, self.history.counted(fixed)))
     }
 
     /// Tokens of the next request.

@@ -194,6 +194,9 @@ fn compact(
             format!("The conversation so far is summarised: about {before} tokens became {after}.")
         }
         Made::Nothing => "There is nothing yet that a summary would make shorter.".to_owned(),
+        Made::NoSummary => {
+            "The model gave no summary, so nothing was changed. Try again, or begin anew with /clear.".to_owned()
+        }
     };
     Ok((text, usage))
 }

@@ -351,7 +351,15 @@ impl<'a> Turn<'a> {
             history: &mut self.history,
             usage: &mut self.usage,
         };
-        Ok(compactor.make_room(reason, "")? != Made::Nothing)
+        match compactor.make_room(reason, "") {
+            Ok(made) => Ok(matches!(made, Made::Room { .. })),
+            // The step itself may still go through, or another model take it; else it says why not.
+            Err(ProviderError::Failed(failure)) if reason == Reason::Full => {
+                tracing::warn!(failure = failure.message, "no room was made");
+                Ok(false)
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// Opens another model.

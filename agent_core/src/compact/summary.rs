@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use super::{Compactor, helps};
+use super::{Compactor, Reason, helps};
 use crate::content::{Content, plain_text};
 use crate::event::CallInput;
 use crate::history::note_all;
@@ -26,16 +26,29 @@ const LINE: usize = 200;
 /// The end of the last answer in it, in characters.
 const LAST_WORDS: usize = 1500;
 
-/// Sums up what is before a row.
-pub(super) fn of(compactor: &mut Compactor<'_>, before: u64, focus: &str) -> Result<String, ProviderError> {
+/// Sums up what is before a row. None where the model gives no summary, though there is a way on without one.
+///
+/// # Errors
+/// Why the model can't be asked, where there is a way on without a summary.
+pub(super) fn of(
+    compactor: &mut Compactor<'_>,
+    before: u64,
+    reason: Reason,
+    focus: &str,
+) -> Result<Option<String>, ProviderError> {
     let messages = compactor.history.before(before);
     let plain = plain(messages);
     // The built-in model answers instructions and knows nothing of summaries.
     if compactor.provider.model().origin.base_url.is_empty() {
-        return Ok(plain);
+        return Ok(Some(plain));
     }
     let question = Question::new(messages.to_vec(), focus);
-    Ok(ask(compactor, question)?.unwrap_or(plain))
+    match (ask(compactor, question), reason) {
+        (Err(ProviderError::Cancelled), _) => Err(ProviderError::Cancelled),
+        // There is no way on with all of it: what is plain to see is better than nothing.
+        (Ok(None), Reason::Full | Reason::Refused(_)) | (Err(_), Reason::Refused(_)) => Ok(Some(plain)),
+        (asked, Reason::Full | Reason::Asked | Reason::Refused(_)) => asked,
+    }
 }
 
 /// Asks until there is a summary, or the model gives none.
@@ -61,7 +74,11 @@ fn ask(compactor: &mut Compactor<'_>, mut question: Question) -> Result<Option<S
                     cuts += 1;
                 } else if !patience.wait(&failure, compactor.cancel, |notice| compactor.tell(notice))? {
                     tracing::warn!(failure = failure.message, "the model gave no summary");
-                    return Ok(None);
+                    return match helps(failure.class) {
+                        // However little it is asked to read, it is too much.
+                        true => Ok(None),
+                        false => Err(ProviderError::Failed(failure)),
+                    };
                 }
             }
         }

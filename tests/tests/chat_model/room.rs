@@ -431,3 +431,27 @@ fn a_service_that_takes_too_little_is_told_with_what_helps() {
     let error = client.response(prompt).unwrap_err();
     assert!(error["message"].as_str().unwrap().contains("/compact"), "{error}");
 }
+
+#[test]
+fn a_summary_that_was_asked_for_and_can_not_be_had_changes_nothing() {
+    let refused = || Reply::answer("HTTP/1.1 401 Unauthorized", "no");
+    let filtered = || using(100, &json!({"content": "I can't."}), "content_filter");
+    let mut replies = vec![says(100, &"word ".repeat(2000)), refused(), filtered()].into_iter();
+    let mock = Mock::answering(move |_| replies.next().unwrap_or_else(|| says(100, "fine")));
+    let home = home(&mock, false);
+    let (mut client, session) = talk(&home);
+    assert_eq!(client.prompt(&session, "PELICAN"), "end_turn");
+    let prompt = client.begin_prompt(&session, "/compact");
+    let error = client.response(prompt).unwrap_err();
+    assert_eq!(error["data"]["class"], "auth", "{error}");
+    let from = client.log.len();
+    assert_eq!(client.prompt(&session, "/compact"), "end_turn");
+    assert!(
+        client.said(from).contains("nothing was changed"),
+        "{}",
+        client.said(from)
+    );
+    assert_eq!(client.prompt(&session, "next"), "end_turn");
+    let last = mock.requests().pop().unwrap();
+    assert!(last.raw.contains("PELICAN"), "{}", last.raw);
+}
