@@ -107,7 +107,7 @@ pub(crate) enum BadCall {
     #[error("sent calls whose arguments are longer than {} MiB together", LONGEST_TOGETHER / 1024 / 1024)]
     TooLongTogether,
     /// They hold more than anybody reads.
-    #[error("sent calls whose arguments hold more than 100,000 values")]
+    #[error("sent calls whose arguments hold more than 30,000 values")]
     TooManyValues,
 }
 

@@ -7,12 +7,12 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 /// The most values that are read at once. A text may be long; nothing that a model says has many parts, and each takes
-/// many times its bytes once it is parsed.
-pub(crate) const MOST_VALUES: usize = 100_000;
+/// many times its bytes once it is parsed, and a cancel waits for a parser.
+pub(crate) const MOST_VALUES: usize = 30_000;
 
 /// JSON that nobody parses.
 #[derive(Debug, PartialEq, thiserror::Error)]
-#[error("sent more than 100,000 values at once")]
+#[error("sent more than 30,000 values at once")]
 pub(crate) struct TooMany;
 
 /// A text as a parser takes it: one that holds too much is refused, and half a character becomes U+FFFD.

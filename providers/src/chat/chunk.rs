@@ -120,7 +120,9 @@ impl Chunk {
         }
         let says = |field: &Option<Value>| field.as_ref().is_some_and(Value::is_string);
         let is_named = self.object.as_ref().is_some_and(|object| object == "error");
-        let is_bare = self.choices.is_none() && self.usage.is_none() && (says(&self.message) || says(&self.detail));
+        // An event of another kind may have words too.
+        let is_bare = self.choices.is_none() && self.usage.is_none() && self.kind.is_none();
+        let is_bare = is_bare && (says(&self.message) || says(&self.detail));
         (is_named || is_bare).then(|| {
             Said::in_json(
                 &json!({"message": self.message, "detail": self.detail, "code": self.code, "type": self.kind}),

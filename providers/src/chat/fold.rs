@@ -94,7 +94,8 @@ impl Fold {
 
     /// The piece of the one answer that was asked for: some services give several all the same.
     fn own(&mut self, mut choices: Vec<Choice>) -> Option<Choice> {
-        let fits = |choice: &Choice| choice.index.unwrap_or(0) == self.index.unwrap_or(0);
+        let own = self.index.unwrap_or(0);
+        let fits = |choice: &Choice| choice.index.is_none_or(|index| index == own);
         let position = choices.iter().position(fits);
         let position =
             position.or_else(|| (self.index.is_none() && !self.has_begun && !choices.is_empty()).then_some(0));

@@ -43,13 +43,16 @@ fn holding(dialect: Dialect, anything: &str) -> String {
 fn a_reply_of_too_many_values_is_refused_before_it_is_read() {
     for dialect in DIALECTS {
         for value in ["{}", "[]", "0", r#"{"a":""}"#] {
-            let many = [value].repeat(110_000).join(",");
+            let many = [value].repeat(31_000).join(",");
             let piece = holding(dialect, &many);
             let streamed = ask_once_in(dialect, Answer::sse(format!("data: {piece}\n\n"))).failure();
-            fails_as(&streamed, ErrorClass::Protocol, "more than 100,000 values");
+            fails_as(&streamed, ErrorClass::Protocol, "more than 30,000 values");
             let whole = ask_once_in(dialect, Answer::answer(JSON, piece)).failure();
-            fails_as(&whole, ErrorClass::Protocol, "more than 100,000 values");
+            fails_as(&whole, ErrorClass::Protocol, "more than 30,000 values");
         }
+        let long = format!("{{\"x\":\"{}\"}}", "x".repeat(17 << 20));
+        let whole = ask_once_in(dialect, Answer::answer(JSON, long)).failure();
+        fails_as(&whole, ErrorClass::Protocol, "more than 16 MiB");
     }
 }
 
@@ -81,7 +84,7 @@ fn arguments_of_calls_are_bounded() {
     let calls: Vec<Value> = (0..6).map(call).collect();
     let end = json!({"choices": [{"delta": {}, "finish_reason": "tool_calls"}]});
     let failure = ask_once(Answer::sse(stream(&calls) + &stream(&[end]))).failure();
-    fails_as(&failure, ErrorClass::Protocol, "more than 100,000 values");
+    fails_as(&failure, ErrorClass::Protocol, "more than 30,000 values");
 }
 
 #[test]
@@ -386,6 +389,8 @@ fn an_error_of_any_form_ends_a_stream() {
         let failure = ask_once(Answer::sse(begun.clone() + &stream(&[event]))).failure();
         fails_as(&failure, ErrorClass::Server, "the engine died");
     }
+    let progress = json!({"type": "progress", "message": "loading the model"});
+    let begun = begun + &stream(&[progress]);
     let fine = json!({"error": false, "choices": [{"delta": {"content": "y"}, "finish_reason": "stop"}]});
     check(
         "no error",
@@ -483,6 +488,9 @@ fn a_text_that_is_said_again_is_one() {
     let first = json!({"choices": [{"index": 0, "delta": {"content": "HELLO"}}]});
     let early = json!({"choices": [{"index": 1, "delta": {}, "finish_reason": "length"}]});
     check(&[first, other, early, both.clone()], r#"text "HELLO!""#);
+    let second = json!({"choices": [{"index": 1, "delta": {"content": "HELLO"}}]});
+    let end = json!({"choices": [{"delta": {}, "finish_reason": "stop"}]});
+    check(&[second, end], r#"text "HELLO""#);
     check(&[hello, both], r#"text "HELLO!""#);
 }
 
