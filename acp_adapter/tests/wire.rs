@@ -324,7 +324,7 @@ fn a_bad_line_is_answered_and_the_next_one_served() {
             Value::Null,
         ),
         (
-            b"{\"jsonrpc\":\"2.0\",\"id\":\"a\",\"method\":\"session/delete\"}\r\n",
+            b"{\"jsonrpc\":\"2.0\",\"id\":\"a\",\"method\":\"session/archive\"}\r\n",
             -32601,
             json!("a"),
         ),

@@ -4,8 +4,8 @@ use crate::clock::unix_ms;
 use crate::engine::Engine;
 use crate::event::{Event, SessionChange, Severity};
 use crate::id::TurnId;
-use crate::prompt::{Facts, system_prompt};
-use crate::provider::{ModelRef, ToolSpec, Usage};
+use crate::prompt::{Facts, Instructions, Prompted, system_prompt};
+use crate::provider::{ModelRef, Usage};
 use crate::session::Session;
 use crate::settings::Settings;
 use crate::store::SessionRecord;
@@ -34,6 +34,10 @@ pub(crate) fn claim(engine: &Engine, session: &Session, turn: TurnId) -> Result<
     if is_new {
         keep_choice(session, turn);
     }
+    let new = session.change_standing(|standing| standing.new_instructions.take());
+    if let Some(instructions) = new {
+        prompt_anew(session, turn, instructions);
+    }
     Ok(())
 }
 
@@ -57,6 +61,9 @@ fn catch_up(session: &Session, record: &SessionRecord) {
     };
     session.change_standing(|standing| {
         standing.title.clone_from(&record.title);
+        standing.system = Some(record.system.as_str().into());
+        standing.instructions.clone_from(&record.instructions);
+        standing.begun.clone_from(&record.begun);
         standing.context = record.context;
         standing.spent_nano_usd = record.usage.cost_nano_usd;
         standing.told = Some(told);
@@ -91,18 +98,14 @@ pub(crate) fn told(record: &SessionRecord, settings: &Settings) -> Facts {
 /// Fixes the system prompt and prepares the session's row.
 fn begin(engine: &Engine, session: &Session) {
     let settings = session.settings();
+    let instructions = session.standing().instructions;
     let scope = settings.scope(&session.id);
-    let surroundings = settings.workspace.surroundings();
-    let tools: Vec<ToolSpec> = settings
-        .workspace
-        .tools()
-        .iter()
-        .map(|tool| tool.spec().clone())
-        .collect();
-    let rules = settings.workspace.rules();
-    let system = system_prompt(settings.mode, &scope, &surroundings, &rules, &tools);
+    let Prompted {
+        instructions,
+        system,
+        facts,
+    } = prompted(session, &settings, instructions);
     let model = settings.provider.model();
-    let facts = Facts::new(settings.mode, model.name.clone(), &scope, &rules);
     let now_ms = unix_ms();
     engine.store.create(SessionRecord {
         id: session.id.clone(),
@@ -115,6 +118,8 @@ fn begin(engine: &Engine, session: &Session) {
         mode: settings.mode,
         thought: settings.thought,
         system: system.clone(),
+        instructions,
+        parent: None,
         begun: Some(facts.clone()),
         told: Some(facts.clone()),
         created_ms: now_ms,
@@ -130,4 +135,37 @@ fn begin(engine: &Engine, session: &Session) {
         standing.begun = Some(facts.clone());
         standing.told = Some(facts);
     });
+}
+
+/// Makes the system prompt of a session that has begun anew, with other instructions of its client.
+fn prompt_anew(session: &Session, turn: TurnId, instructions: Instructions) {
+    let prompted = prompted(session, &session.settings(), Some(instructions));
+    session.change_standing(|standing| {
+        standing.instructions.clone_from(&prompted.instructions);
+        standing.system = Some(prompted.system.as_str().into());
+        standing.begun = Some(prompted.facts.clone());
+        standing.told = Some(prompted.facts.clone());
+    });
+    let change = SessionChange::Prompted(Box::new(prompted));
+    session.line.emit(Some(turn), Event::SessionChanged { change });
+}
+
+/// The system prompt as it is made now.
+fn prompted(session: &Session, settings: &Settings, instructions: Option<Instructions>) -> Prompted {
+    let scope = settings.scope(&session.id);
+    let surroundings = settings.workspace.surroundings();
+    let rules = settings.workspace.rules();
+    let model = settings.provider.model().name.clone();
+    Prompted {
+        system: system_prompt(
+            settings.mode,
+            &scope,
+            &surroundings,
+            &rules,
+            &settings.specs(),
+            instructions.as_ref(),
+        ),
+        facts: Facts::new(settings.mode, model, &scope, &rules),
+        instructions,
+    }
 }

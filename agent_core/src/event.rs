@@ -15,7 +15,7 @@ use crate::content::Content;
 use crate::id::{ApprovalId, MessageId, SessionId, ToolCallId, TurnId};
 use crate::json_path;
 use crate::plan::{Location, Plan};
-use crate::prompt::Facts;
+use crate::prompt::{Facts, Prompted};
 use crate::provider::{Finish, ModelRef, Native, ThoughtLevel, Usage};
 
 pub use call::{
@@ -55,6 +55,16 @@ pub enum Event {
         /// The core answers this one itself as a slash command; its turn is no part of the model's history.
         #[serde(default, skip_serializing_if = "is_false")]
         command: bool,
+    },
+    /// What the user says while a turn runs. It joins that turn before its next model call.
+    UserSteered {
+        /// The message.
+        id: MessageId,
+        /// What the user sent, as sent.
+        content: Vec<Content>,
+        /// Texts of linked files, for the model. Not shown to people.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        context: Vec<Content>,
     },
     /// A chunk of what the model says; whole when it comes from the store.
     AgentText {
@@ -287,6 +297,8 @@ pub enum SessionChange {
     Told(Facts),
     /// Tokens were used for it beside its steps: its title was asked for, or a summary.
     Spent(Usage),
+    /// Its system prompt was made anew, since its client has other instructions.
+    Prompted(Box<Prompted>),
 }
 
 /// Why a turn ended.

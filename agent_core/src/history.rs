@@ -178,6 +178,7 @@ impl History {
 
     fn go_on(&mut self, row: u64, event: &Event) {
         match event {
+            Event::UserSteered { content, context, .. } => self.steer(row, content, context),
             Event::AgentText { text, .. } => self.speaking(row).text.push_str(text),
             Event::AgentThought { text, .. } => self.speaking(row).thought.push_str(text),
             Event::StepFinished { native, usage, .. } => {
@@ -225,6 +226,18 @@ impl History {
             content
         };
         self.push(self.seq, Message::User(content));
+    }
+
+    /// The user has said more while the turn runs. What follows a message of theirs goes with it: who speaks changes
+    /// with each message.
+    fn steer(&mut self, row: u64, content: &[Content], context: &[Content]) {
+        self.settle();
+        let more = content.iter().chain(context).cloned();
+        if let Some(Message::User(said)) = self.messages.last_mut() {
+            said.extend(more);
+        } else {
+            self.push(row, Message::User(more.collect()));
+        }
     }
 
     fn push(&mut self, row: u64, message: Message) {

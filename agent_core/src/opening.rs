@@ -12,6 +12,7 @@ use crate::id::SessionId;
 use crate::line::Line;
 use crate::options;
 use crate::outward::CallError;
+use crate::prompt::Instructions;
 use crate::provider::{ModelRef, Provider};
 use crate::runtime::Folders;
 use crate::session::Session;
@@ -21,7 +22,11 @@ use crate::store::{SessionRecord, StoreError};
 use crate::workspace::Scope;
 
 /// Begins a session. Nothing is stored before its first prompt.
-pub(crate) fn create(engine: &Engine, folders: Folders) -> Result<Arc<Session>, CallError> {
+pub(crate) fn create(
+    engine: &Engine,
+    folders: Folders,
+    instructions: Option<Instructions>,
+) -> Result<Arc<Session>, CallError> {
     let roots = check(&folders)?;
     let config = engine.setup.config()?;
     let model = engine.preferences.model.as_ref().unwrap_or(&config.model);
@@ -35,6 +40,7 @@ pub(crate) fn create(engine: &Engine, folders: Folders) -> Result<Arc<Session>, 
         ..settle(engine, &id, folders, roots, Arc::new(config), provider, mode)
     };
     let standing = Standing {
+        instructions,
         notices: engine.store.warning().map(unsaved).into_iter().collect(),
         ..Standing::default()
     };
@@ -79,7 +85,8 @@ fn is_behind(engine: &Engine, session: &Session) -> bool {
     session.running().is_none() && record.is_some_and(|record| record.last_seq > session.line.last_seq())
 }
 
-fn restore(
+/// A session as it is stored.
+pub(crate) fn restore(
     engine: &Engine,
     record: &SessionRecord,
     folders: Folders,
@@ -111,6 +118,8 @@ fn restore(
         title: record.title.clone(),
         provisional_title: None,
         system: Some(record.system.as_str().into()),
+        instructions: record.instructions.clone(),
+        new_instructions: None,
         told: Some(told),
         begun: record.begun.clone(),
         context: record.context,
@@ -309,7 +318,7 @@ fn settle(
 }
 
 /// The real paths of folders, its own first; or what is wrong with one.
-fn check(folders: &Folders) -> Result<Vec<PathBuf>, CallError> {
+pub(crate) fn check(folders: &Folders) -> Result<Vec<PathBuf>, CallError> {
     let cwd = real_folder("cwd", &folders.cwd)?;
     let extra = folders
         .extra_roots

@@ -56,6 +56,8 @@ pub enum Answer {
     Listed(SessionPage),
     /// The session was closed; its turn, if one ran, has ended before.
     Closed,
+    /// The session is gone, with all that was stored of it; its turn, if one ran, has ended before.
+    Deleted,
     /// An option was set; the session as it is now.
     OptionSet(SessionView),
 }
@@ -134,6 +136,12 @@ pub enum CallError {
         field: &'static str,
         /// What is wrong with it, and what could be chosen.
         message: String,
+    },
+    /// Another process works in the session.
+    #[error("process {pid} is working in this session: close it there first")]
+    Held {
+        /// That process.
+        pid: u32,
     },
     /// The session's queue, or those of all together, have no room for a prompt.
     #[error(

@@ -3,6 +3,7 @@
 //! It is text for a model and enforces nothing: what may be done is decided by [`crate::approval`] alone.
 
 mod facts;
+mod instructions;
 #[cfg(test)]
 mod tests;
 
@@ -14,6 +15,10 @@ use crate::provider::ToolSpec;
 use crate::workspace::{RuleBook, Rules, Scope, Surroundings};
 
 pub use facts::{Facts, changed, is_note};
+pub use instructions::{Instructions, LONGEST_INSTRUCTIONS, Manner, Prompted};
+
+/// Where the part begins that a client's instructions can't take the place of.
+const KEPT: &str = "# Tools\n";
 
 /// What every session is told. A bullet that begins with a tool's name is told to sessions that have the tool.
 const COMMON: &str = include_str!("system_prompt.md");
@@ -25,8 +30,17 @@ pub fn system_prompt(
     surroundings: &Surroundings,
     rules: &RuleBook,
     tools: &[ToolSpec],
+    instructions: Option<&Instructions>,
 ) -> String {
     let mut prompt = common(tools);
+    if let Some(Instructions {
+        manner: Manner::Override,
+        text,
+    }) = instructions
+    {
+        let kept = prompt.find(KEPT).unwrap_or_default();
+        prompt.replace_range(..kept, &format!("{}\n\n", text.trim()));
+    }
     prompt.push_str(&format!("\n# Mode: {}\n\n{}\n", mode.name(), meaning(mode)));
     prompt.push_str(&place(scope, surroundings));
     if let Some(user) = &rules.user {
@@ -40,6 +54,13 @@ pub fn system_prompt(
              the later one is nearer to the work.\n",
         );
         prompt.extend(rules.project.iter().map(told));
+    }
+    if let Some(Instructions {
+        manner: Manner::Append,
+        text,
+    }) = instructions
+    {
+        prompt.push_str(&format!("\n# Further instructions\n\n{}\n", text.trim()));
     }
     prompt
 }

@@ -85,7 +85,8 @@ impl<'a> Replay<'a> {
                 self.close_calls(row.turn, page);
                 self.turns.retain(|open| Some(*open) != row.turn);
             }
-            Event::AgentText { .. }
+            Event::UserSteered { .. }
+            | Event::AgentText { .. }
             | Event::AgentThought { .. }
             | Event::ToolPlanned { .. }
             | Event::ToolProgress { .. }

@@ -11,14 +11,18 @@ use crossbeam_channel::Receiver;
 
 use crate::approval::{Mode, UserAnswer};
 use crate::content::Content;
+use crate::deleting;
 use crate::engine::Engine;
+use crate::forking;
 use crate::id::{ApprovalId, SessionId, TurnId};
 use crate::opening;
 use crate::options;
 use crate::outward::{Answer, CallError, CallId, Parcel, outlet};
+use crate::prompt::Instructions;
 use crate::provider::ModelRef;
-use crate::session::Begin;
+use crate::session::{Begin, Manner};
 use crate::setup::Setup;
+use crate::slash;
 use crate::store::{ListError, Store};
 use crate::workspace::Workspaces;
 
@@ -75,6 +79,15 @@ pub enum SetOption {
     Thought(Option<String>),
 }
 
+/// What became of a prompt that was to join a running turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Steered {
+    /// Its own turn.
+    pub turn: TurnId,
+    /// It joins the turn that runs.
+    pub joins: bool,
+}
+
 /// How long a shutdown waits for what runs.
 const SHUTDOWN: Duration = Duration::from_secs(2);
 
@@ -92,19 +105,43 @@ impl Runtime {
         (Self(Arc::new(Engine::new(parts, outlet))), inlet)
     }
 
-    /// Begins a session. Ends in [`Answer::Created`].
-    pub fn create(&self, folders: Folders) -> CallId {
+    /// Begins a session; its client may have instructions for the model. Ends in [`Answer::Created`].
+    pub fn create(&self, folders: Folders, instructions: Option<Instructions>) -> CallId {
         self.0.call(move |engine, _| {
-            let session = opening::create(engine, folders);
+            let session = opening::create(engine, folders, instructions);
             Some(session.map(|session| Answer::Created(session.view())))
         })
     }
 
     /// Opens a stored session, or opens an open one again. With `replay` all its visible events come before
-    /// [`Answer::Opened`]. Without folders it stays where it was.
-    pub fn open(&self, session: SessionId, folders: Option<Folders>, replay: bool) -> CallId {
+    /// [`Answer::Opened`]. Without folders it stays where it was, and without instructions it keeps those it has.
+    pub fn open(
+        &self,
+        session: SessionId,
+        folders: Option<Folders>,
+        instructions: Option<Instructions>,
+        replay: bool,
+    ) -> CallId {
         self.0.call_on(session.clone(), move |engine, call| {
-            open(engine, call, session, folders, replay);
+            open(engine, call, session, folders, instructions, replay);
+            None
+        })
+    }
+
+    /// Begins a session with the past of another one, stored or open; a turn that runs there is left out. Ends in
+    /// [`Answer::Created`].
+    pub fn fork(&self, session: SessionId, folders: Folders, instructions: Option<Instructions>) -> CallId {
+        self.0.call_on(session.clone(), move |engine, _| {
+            let forked = forking::fork(engine, &session, folders, instructions);
+            Some(forked.map(|session| Answer::Created(session.view())))
+        })
+    }
+
+    /// Removes a session for good. One that is open is closed first, as [`close`](Self::close) does. Ends in
+    /// [`Answer::Deleted`], also where there is none of this id.
+    pub fn delete(&self, session: SessionId) -> CallId {
+        self.0.call_on(session.clone(), move |engine, call| {
+            deleting::delete(engine, call, session);
             None
         })
     }
@@ -155,18 +192,46 @@ impl Runtime {
     /// # Errors
     /// When no session of this id is open, or 64 MiB of prompts wait in it.
     pub fn prompt(&self, session: &SessionId, content: Vec<Content>) -> Result<TurnId, CallError> {
+        let steered = match slash::steering(&content) {
+            Some(said) => self.enqueue(session, said, Manner::Steers)?,
+            None => self.enqueue(session, content, Manner::Queues)?,
+        };
+        Ok(steered.turn)
+    }
+
+    /// Prompts so that the running turn hears it at its next step: it becomes a part of that turn, and its own ends as
+    /// soon as it has. Where no turn runs, and where that turn ends too early, it is a prompt like any other.
+    ///
+    /// # Errors
+    /// As [`prompt`](Self::prompt).
+    pub fn steer(&self, session: &SessionId, content: Vec<Content>) -> Result<Steered, CallError> {
+        self.enqueue(session, content, Manner::Steers)
+    }
+
+    /// The same, where a turn runs that can be joined; none comes back, and nothing is done, where there is no such turn.
+    ///
+    /// # Errors
+    /// As [`prompt`](Self::prompt).
+    pub fn join(&self, session: &SessionId, content: Vec<Content>) -> Result<Option<TurnId>, CallError> {
+        let unknown = || CallError::UnknownSession(session.clone());
+        let session = self.0.session(session).ok_or_else(unknown)?;
+        session.join(content, &self.0.backlog)
+    }
+
+    fn enqueue(&self, session: &SessionId, content: Vec<Content>, manner: Manner) -> Result<Steered, CallError> {
         let unknown = || CallError::UnknownSession(session.clone());
         if self.0.is_ending() {
             return Err(unknown());
         }
         let session = self.0.session(session).ok_or_else(unknown)?;
-        let (turn, begin) = session.enqueue(content, &self.0.backlog, self.0.has_free_turn())?;
+        let (turn, begin) = session.enqueue(content, manner, &self.0.backlog, self.0.has_free_turn())?;
+        let joins = matches!(begin, Begin::Joins);
         match begin {
             Begin::Now(prompt) => self.0.start(session, prompt),
             Begin::Beside(prompt) => self.0.start_beside(session, prompt),
-            Begin::Later => {}
+            Begin::Joins | Begin::Later => {}
         }
-        Ok(turn)
+        Ok(Steered { turn, joins })
     }
 
     /// Cancels the running turn and every prompt that is queued now. Silent for a session that is idle or unknown.
@@ -202,15 +267,22 @@ impl Runtime {
 }
 
 /// Opens a session; one that is closing is opened when it has closed.
-fn open(engine: &Arc<Engine>, call: CallId, id: SessionId, folders: Option<Folders>, replay: bool) {
+fn open(
+    engine: &Arc<Engine>,
+    call: CallId,
+    id: SessionId,
+    folders: Option<Folders>,
+    instructions: Option<Instructions>,
+    replay: bool,
+) {
     if let Some(session) = engine.session(&id) {
         let again = engine.clone();
-        let (later_id, later_folders) = (id.clone(), folders.clone());
+        let (later_id, later_folders, later_instructions) = (id.clone(), folders.clone(), instructions.clone());
         let later = move || {
             let engine = again.clone();
             let id = later_id.clone();
             let work = move |engine: &Arc<Engine>, call| {
-                open(engine, call, id, later_folders, replay);
+                open(engine, call, id, later_folders, later_instructions, replay);
                 None
             };
             again.queue_on(later_id, Box::new(move || engine.do_call(call, work)));
@@ -222,6 +294,7 @@ fn open(engine: &Arc<Engine>, call: CallId, id: SessionId, folders: Option<Folde
     match opening::open(engine, &id, folders) {
         Err(error) => engine.answer(call, Err(error)),
         Ok(session) => {
+            session.change_standing(|standing| standing.instruct(instructions));
             let answer = Answer::Opened(session.view());
             if replay {
                 session.line.replay(call, answer);

@@ -39,6 +39,8 @@ struct State {
     /// Commands that are answered beside the turn.
     beside: Vec<Running>,
     queue: VecDeque<Prompt>,
+    /// Prompts that are to join the running turn. What that turn does not take in goes to the front of the queue.
+    steers: Vec<Prompt>,
     last_turn: u64,
     /// The fold of its events as the last turn left it; empty before the first and after a rest.
     history: History,
@@ -79,6 +81,17 @@ enum Work {
 struct Running {
     turn: TurnId,
     cancel: Cancel,
+    /// It asks a model, and will ask it again.
+    is_steerable: bool,
+}
+
+/// How a prompt is meant while a turn runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Manner {
+    /// As one of its own, after those before it.
+    Queues,
+    /// To join the turn, if there is one to join.
+    Steers,
 }
 
 /// Whether a session rests.
@@ -104,6 +117,8 @@ pub(crate) enum Begin {
     Now(Prompt),
     /// Now, beside the turn that runs: a command that only tells or sets something.
     Beside(Prompt),
+    /// With the running turn's next step, as a part of that turn.
+    Joins,
     /// When those before it have ended.
     Later,
 }
@@ -119,6 +134,7 @@ impl Session {
                 work: Work::Idle,
                 beside: Vec::new(),
                 queue: VecDeque::new(),
+                steers: Vec::new(),
                 last_turn,
                 history: History::default(),
                 naming: None,
@@ -196,6 +212,7 @@ impl Session {
     pub(crate) fn enqueue(
         &self,
         content: Vec<Content>,
+        manner: Manner,
         backlog: &Backlog,
         is_thread: bool,
     ) -> Result<(TurnId, Begin), CallError> {
@@ -205,6 +222,9 @@ impl Session {
             return Err(CallError::UnknownSession(self.id.clone()));
         }
         let acts_at_once = state.standing.system.is_some() && slash::acts_at_once(&content);
+        if manner == Manner::Steers && state.is_steerable() {
+            return Ok((state.join(content, backlog)?, Begin::Joins));
+        }
         match state.work {
             Work::Idle => {
                 let held = is_thread.then(|| backlog.hold(size));
@@ -213,7 +233,7 @@ impl Session {
                 state.work = Work::Runs(prompt.running());
                 Ok((prompt.turn, Begin::Now(prompt)))
             }
-            Work::Runs(_) if acts_at_once => {
+            Work::Runs(_) if acts_at_once && manner == Manner::Queues => {
                 let prompt = state.prompt(content, backlog.hold(size));
                 state.beside.push(prompt.running());
                 Ok((prompt.turn, Begin::Beside(prompt)))
@@ -232,6 +252,9 @@ impl Session {
     /// The next prompt once a turn has ended; none if there is none.
     pub(crate) fn next(&self) -> Option<Prompt> {
         let mut state = self.state.lock();
+        for late in std::mem::take(&mut state.steers).into_iter().rev() {
+            state.queue.push_front(late);
+        }
         let next = state.queue.pop_front();
         state.work = next.as_ref().map_or(Work::Idle, |prompt| Work::Runs(prompt.running()));
         if next.is_none() {
@@ -240,6 +263,33 @@ impl Session {
             state.questions.clear();
         }
         next
+    }
+
+    /// Takes a prompt in that joins the running turn; none comes back where no turn could be joined.
+    pub(crate) fn join(&self, content: Vec<Content>, backlog: &Backlog) -> Result<Option<TurnId>, CallError> {
+        let mut state = self.state.lock();
+        if !matches!(state.closing, Closing::No) {
+            return Err(CallError::UnknownSession(self.id.clone()));
+        }
+        if !state.is_steerable() {
+            return Ok(None);
+        }
+        state.join(content, backlog).map(Some)
+    }
+
+    /// The prompts that are to join the running turn, which goes on.
+    pub(crate) fn take_steers(&self) -> Vec<Prompt> {
+        std::mem::take(&mut self.state.lock().steers)
+    }
+
+    /// The same for a turn that is about to end. If there are none, no further one joins it.
+    pub(crate) fn last_steers(&self) -> Vec<Prompt> {
+        let mut state = self.state.lock();
+        let steers = std::mem::take(&mut state.steers);
+        if let (true, Work::Runs(running)) = (steers.is_empty(), &mut state.work) {
+            running.is_steerable = false;
+        }
+        steers
     }
 
     /// A command beside the turn has been answered.
@@ -267,7 +317,8 @@ impl Session {
             let state = self.state.lock();
             let running = state.turn().into_iter().chain(&state.beside);
             let running = running.map(|running| (running.turn, &running.cancel));
-            let queued = state.queue.iter().map(|prompt| (prompt.turn, &prompt.cancel));
+            let queued = state.queue.iter().chain(&state.steers);
+            let queued = queued.map(|prompt| (prompt.turn, &prompt.cancel));
             let meant = running.chain(queued).filter(|(turn, _)| is_meant(*turn));
             meant.map(|(_, cancel)| cancel.clone()).collect()
         };
@@ -418,11 +469,27 @@ impl State {
         }
     }
 
+    /// Takes a prompt in that joins the running turn.
+    fn join(&mut self, content: Vec<Content>, backlog: &Backlog) -> Result<TurnId, CallError> {
+        let size = content.iter().map(Content::size).sum();
+        if !self.has_room(size) {
+            return Err(CallError::QueueFull);
+        }
+        let share = backlog.take(size).ok_or(CallError::QueueFull)?;
+        let prompt = self.prompt(content, share);
+        let turn = prompt.turn;
+        self.steers.push(prompt);
+        Ok(turn)
+    }
+
     /// Whether the queue takes a prompt; an empty one takes any.
     fn has_room(&self, size: usize) -> bool {
-        let queued = self.queue.iter().flat_map(|prompt| &prompt.content);
-        let queued: usize = queued.map(Content::size).sum();
-        self.queue.is_empty() || queued + size <= QUEUE
+        let mut waiting = self.queue.iter().chain(&self.steers).peekable();
+        if waiting.peek().is_none() {
+            return true;
+        }
+        let queued: usize = waiting.flat_map(|prompt| &prompt.content).map(Content::size).sum();
+        queued + size <= QUEUE
     }
 
     fn turn(&self) -> Option<&Running> {
@@ -430,6 +497,10 @@ impl State {
             Work::Runs(running) => Some(running),
             Work::Idle | Work::LiesDown => None,
         }
+    }
+
+    fn is_steerable(&self) -> bool {
+        self.turn().is_some_and(|running| running.is_steerable)
     }
 
     fn is_idle(&self) -> bool {
@@ -442,6 +513,7 @@ impl Prompt {
         Running {
             turn: self.turn,
             cancel: self.cancel.clone(),
+            is_steerable: slash::parse(&self.content).is_none(),
         }
     }
 }

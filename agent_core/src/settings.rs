@@ -8,7 +8,7 @@ use crate::approval::Mode;
 use crate::config::Config;
 use crate::event::{ContextUse, Event};
 use crate::id::SessionId;
-use crate::prompt::Facts;
+use crate::prompt::{Facts, Instructions};
 use crate::provider::{ModelRef, Provider, ThoughtLevel, ToolSpec};
 use crate::runtime::Folders;
 use crate::workspace::{Scope, Workspace};
@@ -40,6 +40,10 @@ pub(crate) struct Standing {
     pub(crate) provisional_title: Option<String>,
     /// Its system prompt; none before its first turn.
     pub(crate) system: Option<Arc<str>>,
+    /// The client's part of its system prompt.
+    pub(crate) instructions: Option<Instructions>,
+    /// What the client wants that part to be from the next turn on, where that is something else.
+    pub(crate) new_instructions: Option<Instructions>,
     /// What the model was last told of the session's settings.
     pub(crate) told: Option<Facts>,
     /// What its system prompt says of them; none where nobody knows.
@@ -71,6 +75,16 @@ impl Settings {
 }
 
 impl Standing {
+    /// Takes the client's instructions: for the system prompt that is to be made, or for another one where there is one.
+    /// A client that says nothing leaves those that there are.
+    pub(crate) fn instruct(&mut self, instructions: Option<Instructions>) {
+        if self.system.is_none() {
+            self.instructions = instructions.or(self.instructions.take());
+        } else if instructions.is_some() {
+            self.new_instructions = instructions.filter(|new| self.instructions.as_ref() != Some(new));
+        }
+    }
+
     /// The notes that told the model of changes are out of its history; the next one tells all of it again.
     pub(crate) fn forget_notes(&mut self) {
         if self.begun.is_some() {

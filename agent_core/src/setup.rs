@@ -27,6 +27,15 @@ pub trait Setup: Send + Sync {
 
     /// The models a user can choose from now, the usable ones only, without asking any service.
     fn models(&self, config: &Config) -> Vec<ModelRef>;
+
+    /// Forgets the key that the set-up has stored for a provider, if it has. What is in the environment is out of reach.
+    ///
+    /// # Errors
+    /// [`SetupError::Config`] when it can't be taken out of where it is stored.
+    fn forget_key(&self, provider: &str) -> Result<(), SetupError> {
+        tracing::debug!(provider, "no key is stored that could be forgotten");
+        Ok(())
+    }
 }
 
 /// Why something set up can't be used. Each message says what to do next.

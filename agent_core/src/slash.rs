@@ -60,6 +60,11 @@ pub const COMMANDS: [CommandInfo; 10] = [
         "Forget the conversation so far; the files stay as they are",
         None,
     ),
+    info(
+        "steer",
+        "Say something to the running turn; the model hears it at its next step",
+        Some("text"),
+    ),
     info("title", "Show the title, or set it", Some("text")),
     info("version", "Show the version", None),
 ];
@@ -89,6 +94,7 @@ enum Name {
     Context,
     Compact,
     Clear,
+    Steer,
     Title,
     Version,
 }
@@ -110,6 +116,7 @@ pub(crate) fn parse(content: &[Content]) -> Option<Command> {
         "context" => Name::Context,
         "compact" => Name::Compact,
         "clear" => Name::Clear,
+        "steer" => Name::Steer,
         "title" => Name::Title,
         "version" => Name::Version,
         _ => return None,
@@ -123,9 +130,23 @@ pub(crate) fn parse(content: &[Content]) -> Option<Command> {
 /// Whether a prompt is a command that need not wait for the running turn.
 pub(crate) fn acts_at_once(content: &[Content]) -> bool {
     parse(content).is_some_and(|command| match command.name {
-        Name::Help | Name::Model | Name::Mode | Name::Thought | Name::Tools | Name::Context | Name::Version => true,
+        Name::Help
+        | Name::Model
+        | Name::Mode
+        | Name::Thought
+        | Name::Tools
+        | Name::Context
+        | Name::Steer
+        | Name::Version => true,
         Name::Compact | Name::Clear | Name::Title => false,
     })
+}
+
+/// What a prompt says to the running turn, where it is a `/steer` with something to say. Without a running turn it is a
+/// prompt like any other.
+pub(crate) fn steering(content: &[Content]) -> Option<Vec<Content>> {
+    let command = parse(content).filter(|command| command.name == Name::Steer)?;
+    (!command.argument.is_empty()).then(|| vec![Content::text(command.argument)])
 }
 
 /// Runs a command as its own turn, up to its end event.
@@ -212,6 +233,8 @@ fn answer(engine: &Engine, session: &Session, command: &Command, turn: TurnId) -
         Name::Compact => String::new(),
         Name::Clear if argument.is_empty() => "The conversation so far is forgotten. Files stay as they are.".into(),
         Name::Clear => "`/clear` takes no argument, and nothing was forgotten. Say `/clear` alone.".into(),
+        // With an argument it is no command but a message.
+        Name::Steer => "`/steer` wants what to say: `/steer TEXT` reaches the running turn at its next step.".into(),
         Name::Title => set_title(session, turn, argument),
         Name::Mode if argument.is_empty() => show_mode(session),
         Name::Mode => options::set_mode(session, Some(turn), argument)

@@ -7,6 +7,7 @@ mod append;
 mod blob;
 mod database;
 mod error;
+mod fork;
 mod grant;
 mod health;
 mod holding;
@@ -36,10 +37,11 @@ use crate::event::{Envelope, Event};
 use crate::id::{SessionId, TurnId};
 use crate::outward::SessionPage;
 
-pub use error::{Held, ListError, StoreError};
+pub use error::{ChangeError, Held, ListError, StoreError};
+pub use fork::{Fork, ForkSet};
 pub use health::{Health, Pages};
 pub use message::OpenMessage;
-pub use record::{Durability, Kept, SessionRecord};
+pub use record::{Durability, Kept, Parent, SessionRecord};
 
 use append::Append;
 use database::Database;
@@ -303,12 +305,7 @@ impl Store {
 
     /// For when nothing can be written, and so no claim either: what can be read must do.
     fn look_for_other_writer(&self, id: &SessionId) -> Result<(), Held> {
-        let other = self
-            .database()
-            .read(format!("the writer of session {id}"), |connection| {
-                lease::held_by_other(connection, id, &Process::current(), unix_ms())
-            });
-        match other {
+        match self.held_by_other(id) {
             Ok(Some(held)) => Err(held),
             Ok(None) => Ok(()),
             Err(error) => {
@@ -337,6 +334,46 @@ impl Store {
             self.database().write_or_warn(Work::Recover(id.clone()));
         }
         Ok(())
+    }
+
+    /// Copies a session's past into a new one, whose record comes back. It may be open, here or elsewhere: a turn that
+    /// runs is left out.
+    ///
+    /// # Errors
+    /// When there is no such session, or it can't be copied now.
+    pub fn fork(&self, fork: Fork) -> Result<SessionRecord, ChangeError> {
+        let (from, id) = (fork.from.clone(), fork.id.clone());
+        self.change(&from, Work::Fork(fork))?;
+        self.session(&id)?.ok_or(ChangeError::Unknown(from))
+    }
+
+    /// Removes a session and what only it has needed; one that is not there stays away.
+    ///
+    /// # Errors
+    /// When another process works in it, or it can't be removed now.
+    pub fn delete(&self, id: &SessionId) -> Result<(), ChangeError> {
+        self.database().queue.forget(id);
+        self.change(id, Work::Delete(id.clone()))
+    }
+
+    fn change(&self, id: &SessionId, work: Work) -> Result<(), ChangeError> {
+        match self.database().write(work) {
+            Ok(Outcome::Written) => Ok(()),
+            Ok(Outcome::Held(held)) => Err(ChangeError::Held(held)),
+            Ok(Outcome::Refused(_)) if matches!(self.session(id), Ok(None)) => Err(ChangeError::Unknown(id.clone())),
+            Ok(Outcome::Refused(reason)) | Err(reason) => Err(ChangeError::NotNow(reason)),
+        }
+    }
+
+    /// Who else writes to a session, if anybody does.
+    ///
+    /// # Errors
+    /// When the database can't be read.
+    pub fn held_by_other(&self, id: &SessionId) -> Result<Option<Held>, StoreError> {
+        self.database()
+            .read(format!("the writer of session {id}"), |connection| {
+                lease::held_by_other(connection, id, &Process::current(), unix_ms())
+            })
     }
 
     /// Stores a standing permission, if it is one that outlives its session.

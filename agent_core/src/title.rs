@@ -51,6 +51,28 @@ pub(crate) fn from_text(text: &str) -> Result<String, BadTitle> {
     }
 }
 
+/// The title of a fork: its parent's with a mark, which counts on where the parent is a fork itself.
+pub(crate) fn of_fork(title: &str) -> String {
+    let (base, number) = fork_mark(title).unwrap_or((title, 0_u64));
+    let mark = match number.saturating_add(1) {
+        1 => " (fork)".to_owned(),
+        number => format!(" (fork {number})"),
+    };
+    let room = LONGEST - mark.chars().count();
+    let kept: String = base.chars().take(room).collect();
+    format!("{}{mark}", kept.trim_end())
+}
+
+/// A fork's title taken apart: what it was before, and its number.
+fn fork_mark(title: &str) -> Option<(&str, u64)> {
+    let (base, mark) = title.strip_suffix(')')?.rsplit_once(" (fork")?;
+    let number = match mark {
+        "" => 1,
+        number => number.strip_prefix(' ')?.parse().ok()?,
+    };
+    Some((base, number))
+}
+
 /// A mention by what a person calls it, or by the last part of its path.
 fn mention(uri: &str, name: Option<&str>) -> String {
     match name {
@@ -128,6 +150,17 @@ mod tests {
         check("/compact the parser", None);
         check("/etc/hosts is wrong", Some("/etc/hosts is wrong"));
         check("/ is full", Some("/ is full"));
+    }
+
+    #[test]
+    fn a_forks_title_is_its_parents_with_a_mark() {
+        let check = |title: &str, expect: &str| assert_eq!(of_fork(title), expect, "{title}");
+        check("Fix it", "Fix it (fork)");
+        check("Fix it (fork)", "Fix it (fork 2)");
+        check("Fix it (fork 9)", "Fix it (fork 10)");
+        check("Fix it (fork x)", "Fix it (fork x) (fork)");
+        check("日本語", "日本語 (fork)");
+        check(&"x".repeat(80), &format!("{} (fork)", "x".repeat(73)));
     }
 
     #[test]

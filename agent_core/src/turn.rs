@@ -139,17 +139,22 @@ impl<'a> Turn<'a> {
 
     /// What the runtime adds to the prompt for the model, and what the model knows of the session by that.
     fn context(&self, settings: &Settings, content: &[Content]) -> (Vec<Content>, Option<Facts>) {
-        let mentions = content.iter().filter_map(|piece| match piece {
-            Content::Link { uri, .. } => Some(self.workspace.mention(uri)),
-            Content::Text { .. } | Content::Image { .. } | Content::Resource { .. } => None,
-        });
-        let mut context: Vec<Content> = mentions.flatten().collect();
+        let mut context = self.mentioned(content);
         let news = news::news(self.session, settings);
         let facts = news.map(|News { note, facts }| {
             context.push(Content::text(note));
             facts
         });
         (context, facts)
+    }
+
+    /// The texts of the files that a message links to.
+    fn mentioned(&self, content: &[Content]) -> Vec<Content> {
+        let mentions = content.iter().filter_map(|piece| match piece {
+            Content::Link { uri, .. } => Some(self.workspace.mention(uri)),
+            Content::Text { .. } | Content::Image { .. } | Content::Resource { .. } => None,
+        });
+        mentions.flatten().collect()
     }
 
     fn tell_notices(&mut self) {
@@ -181,11 +186,15 @@ impl<'a> Turn<'a> {
     /// The loop.
     fn work(&mut self) -> Result<StopReason, TurnError> {
         let mut empty_replies = 0;
-        for step in 1..=self.settings().config.agent.max_steps {
+        let last_step = self.settings().config.agent.max_steps;
+        for step in 1..=last_step {
             let answer = match self.make_room(Reason::Full) {
                 // A summary costs too.
                 Ok(_) if self.has_cost(step) && budget::is_spent(self) => return Ok(StopReason::Budget),
-                Ok(_) => asking::ask(self),
+                Ok(_) => {
+                    self.take_in(self.session.take_steers());
+                    asking::ask(self)
+                }
                 Err(error) => Err(error),
             };
             let Answer { mut reply, spoke } = match answer {
@@ -231,7 +240,11 @@ impl<'a> Turn<'a> {
                     );
                     return Ok(StopReason::EndTurn);
                 }
-                Finish::Stop | Finish::ToolCalls if !has_calls => return Ok(StopReason::EndTurn),
+                Finish::Stop | Finish::ToolCalls if !has_calls => {
+                    if step == last_step || !self.is_steered_on() {
+                        return Ok(StopReason::EndTurn);
+                    }
+                }
                 Finish::Stop | Finish::ToolCalls => {}
             }
         }
@@ -241,6 +254,35 @@ impl<'a> Turn<'a> {
     /// Whether the turn has cost something before this step.
     fn has_cost(&self, step: u32) -> bool {
         step > 1 || self.usage.cost_nano_usd.is_some()
+    }
+
+    /// Takes in what has come while the model spoke its last word; whether there is any.
+    fn is_steered_on(&mut self) -> bool {
+        let steers = self.session.last_steers();
+        let goes_on = !steers.is_empty();
+        self.take_in(steers);
+        goes_on
+    }
+
+    /// Takes prompts into this turn. Each has its own end with that: what comes of it is this turn's.
+    fn take_in(&mut self, steers: Vec<Prompt>) {
+        for steer in steers {
+            let stop = if steer.cancel.is_set() {
+                StopReason::Cancelled
+            } else {
+                let context = self.mentioned(&steer.content);
+                self.emit(Event::UserSteered {
+                    id: MessageId::new(),
+                    content: steer.content,
+                    context,
+                });
+                StopReason::EndTurn
+            };
+            let usage = Usage::default();
+            self.session
+                .line
+                .emit(Some(steer.turn), Event::TurnFinished { stop, usage });
+        }
     }
 
     fn finish_step(&mut self, step: u32, reply: Reply) {

@@ -200,6 +200,29 @@ pub(crate) enum SessionsCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Begin a session with the past of another one, which stays as it is
+    #[command(after_help = "Example:
+  agent sessions fork 3f9a02c7
+  agent sessions fork 3f9a02c7 --at 120 --json")]
+    Fork {
+        /// The other one's id; the beginning or the end is enough
+        #[arg(value_parser = NonEmptyStringValueParser::new())]
+        id: String,
+        /// Take only the turns that have ended by this row, a `seq` of `agent sessions show --json`
+        #[arg(long, value_name = "SEQ")]
+        at: Option<u64>,
+        /// Print the new session as a JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Delete sessions for good
+    #[command(after_help = "Example:
+  agent sessions delete 3f9a02c7 51ab60de")]
+    Delete {
+        /// Their ids; the beginning or the end of each is enough
+        #[arg(required = true, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
+        ids: Vec<String>,
+    },
 }
 
 // `agent permissions`.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use secrecy::SecretString;
 
 use crate::known::other_variable;
-use crate::paths::quoted;
+use crate::paths::{quoted, write_private};
 
 /// Looks up environment variables.
 #[derive(Clone)]
@@ -243,6 +243,19 @@ pub(crate) fn without_variable(text: &str, name: &str) -> String {
     text.lines().filter(is_other).map(|line| format!("{line}\n")).collect()
 }
 
+/// Takes the key that a variable holds out of the file of keys, or that of the other variable that may hold it.
+pub(crate) fn forget(file: &Path, variable: &str) -> anyhow::Result<()> {
+    let (text, _) = read_env(file).map_err(anyhow::Error::msg)?;
+    let mut left = without_variable(&text, variable);
+    if let Some(other) = other_variable(variable) {
+        left = without_variable(&left, other);
+    }
+    if left == text || left.trim_end() == text.trim_end() {
+        return Ok(());
+    }
+    write_private(file, &left)
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
@@ -293,6 +306,18 @@ mod tests {
             assert_eq!(variables["A"].expose_secret(), value);
             assert_eq!(unread, [0; 0]);
         }
+    }
+
+    #[test]
+    fn a_key_is_forgotten_under_both_its_names_and_the_rest_stays() {
+        let home = tempfile::tempdir().unwrap();
+        let file = home.path().join(".env");
+        forget(&file, "A").unwrap();
+        assert!(!file.exists());
+        fs::write(&file, "# mine\nB=2\nexport GOOGLE_API_KEY=x\nGEMINI_API_KEY=\"y\"").unwrap();
+        forget(&file, "GEMINI_API_KEY").unwrap();
+        assert_eq!(fs::read_to_string(&file).unwrap(), "# mine\nB=2\n");
+        assert_eq!(fs::metadata(&file).unwrap().mode() & 0o777, 0o600);
     }
 
     #[test]

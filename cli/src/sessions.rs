@@ -1,4 +1,6 @@
-//! `agent sessions`: looks into the store without a runtime.
+//! `agent sessions`: looks into the store, and changes it, without a runtime.
+
+mod change;
 
 use std::collections::HashSet;
 use std::io::Write;
@@ -36,6 +38,8 @@ pub(crate) fn sessions(command: SessionsCommand, paths: Result<&Paths, NoHome>) 
         SessionsCommand::List { json: false } => list_table(&store),
         SessionsCommand::Show { id, json: true } => show_json(&store, &id),
         SessionsCommand::Show { id, json: false } => show_transcript(&store, &id),
+        SessionsCommand::Fork { id, at, json } => change::fork(&store, &id, at, json),
+        SessionsCommand::Delete { ids } => change::delete(&store, &ids),
     };
     store.close();
     done.map(|()| Exit::Done)

@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 
 use crate::catalogue::{self, Catalogue};
 use crate::config;
-use crate::credentials::{Credentials, Environment, Key};
+use crate::credentials::{self, Credentials, Environment, Key};
 use crate::guess;
 use crate::nearest::nearest;
 use crate::paths::Paths;
@@ -194,6 +194,18 @@ impl Setup for UserSetup {
         all.filter(|model| seen.insert(model.to_string()))
             .filter(|model| is_usable(&credentials, config, model))
             .collect()
+    }
+
+    fn forget_key(&self, provider: &str) -> Result<(), SetupError> {
+        let Some(paths) = &self.paths else { return Ok(()) };
+        let Ok(Backend::Remote(remote)) = service::resolve(provider, &self.config()?) else {
+            return Ok(());
+        };
+        let Some(variable) = remote.key.variable() else {
+            return Ok(());
+        };
+        let forgotten = credentials::forget(&paths.env_file(), variable);
+        forgotten.map_err(|error| SetupError::Config(format!("can't forget the key of {provider}: {error:#}")))
     }
 }
 

@@ -11,7 +11,7 @@ use agent_core::outward::Parcel;
 use agent_core::provider::{ModelInfo, ModelRef, Provider};
 use agent_core::runtime::{Parts, Preferences, REST_AFTER, Runtime};
 use agent_core::script::Script;
-pub(crate) use agent_core::store::{ListError, Store};
+pub(crate) use agent_core::store::{ChangeError, ListError, Store};
 use crossbeam_channel::Receiver;
 use parking_lot::Mutex;
 use providers::RemoteModel;

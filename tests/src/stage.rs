@@ -110,7 +110,7 @@ impl Stage {
     ) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder can be made");
         let (runtime, inlet) = runtime(provider, config, store.clone(), workspaces, rest_after);
-        let call = runtime.create(folders(folder.path()));
+        let call = runtime.create(folders(folder.path()), None);
         let mut stage = Self {
             folder,
             runtime,
@@ -131,7 +131,7 @@ impl Stage {
     pub fn opening(provider: Arc<dyn Provider>, store: Store, session: SessionId) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder can be made");
         let (runtime, inlet) = runtime(provider, Config::default(), store.clone(), local(), REST_AFTER);
-        let call = runtime.open(session.clone(), Some(folders(folder.path())), false);
+        let call = runtime.open(session.clone(), Some(folders(folder.path())), None, false);
         let mut stage = Self {
             folder,
             runtime,
@@ -225,7 +225,7 @@ impl Stage {
 
     /// Loads the session again; its replay as lines.
     pub fn replay(&mut self) -> String {
-        let call = self.runtime.open(self.session.clone(), None, true);
+        let call = self.runtime.open(self.session.clone(), None, None, true);
         let mut lines = Lines::default();
         loop {
             match self.next() {
@@ -347,6 +347,7 @@ impl Names {
                 };
                 format!("user: {}{context}{command}", agent_core::content::plain_text(content))
             }
+            Event::UserSteered { content, .. } => format!("steer: {}", agent_core::content::plain_text(content)),
             Event::AgentText { id, text } => format!("text {}: {}", self.name('m', id.as_str()), quoted(text)),
             Event::AgentThought { id, text } => format!("thought {}: {}", self.name('m', id.as_str()), quoted(text)),
             Event::ToolStarted { call } => {
@@ -392,6 +393,7 @@ impl Names {
                 SessionChange::Cwd(_) => "cwd".to_owned(),
                 SessionChange::Told(_) => "told".to_owned(),
                 SessionChange::Spent(_) => "spent".to_owned(),
+                SessionChange::Prompted(_) => "prompted anew".to_owned(),
             },
             Event::TurnFinished { stop, .. } => format!("turn: {stop:?}"),
             Event::TurnFailed { failure } => format!("turn failed: {:?}: {}", failure.class, failure.message),

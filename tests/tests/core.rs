@@ -439,7 +439,7 @@ fn a_load_sends_a_very_long_message_in_pieces() {
     let mut stage = Stage::new(vec![says(&"é".repeat(500_000)), says("y")]);
     let text = "x".repeat(3_000_000);
     stage.turn(&text, nothing);
-    let call = stage.runtime.open(stage.session.clone(), None, true);
+    let call = stage.runtime.open(stage.session.clone(), None, None, true);
     let (mut asked, mut said) = (String::new(), 0);
     loop {
         match stage.next() {

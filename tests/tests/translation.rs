@@ -1,9 +1,10 @@
 //! From events to the protocol: a row for each event, live and replayed, and every message valid in the JSON schema
-//! that the official TypeScript SDK ships (`@agentclientprotocol/sdk` 2.4.0, its `schema/v1/schema.json`).
+//! that the official TypeScript SDK ships (`@agentclientprotocol/sdk` 2.4.0, its `schema/v1/schema.json`). What that SDK
+//! does not take for stable yet is checked against its `schema.unstable.json`: forks, plans by name, prompt usage.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-use std::collections::BTreeSet;
-use std::sync::{Arc, LazyLock};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
 use acp_adapter::agent::to_acp::{self, Effect, view};
@@ -20,26 +21,59 @@ use agent_core::event::{
 use agent_core::id::SessionId;
 use agent_core::outward::{SessionPage, SessionSummary, SessionView};
 use agent_core::plan::{CommandFacts, CommandPlan, Location, Place, Plan};
-use agent_core::prompt::Facts;
+use agent_core::prompt::{Facts, Prompted};
 use agent_core::provider::{Finish, ModelRef, Provider, Usage};
 use agent_core::setup::{Setup, SetupError};
 use agent_core::slash::CommandInfo;
 use agent_core::workspace::{RuleBook, Scope};
+use jsonschema::Validator;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-static SCHEMA: LazyLock<Value> =
-    LazyLock::new(|| serde_json::from_str(include_str!("../data/schema-v1.json")).unwrap());
+#[path = "translation/gates.rs"]
+mod gates;
+
+/// The schema's stable part, and the one with what is not stable yet.
+static SCHEMAS: LazyLock<[Value; 2]> = LazyLock::new(|| {
+    [
+        include_str!("../data/schema-v1.json"),
+        include_str!("../data/schema-v1-unstable.json"),
+    ]
+    .map(|text| serde_json::from_str(text).unwrap())
+});
+
+/// The validators that were made, by the schema and the type.
+static VALIDATORS: LazyLock<Mutex<BTreeMap<(usize, String), Arc<Validator>>>> = LazyLock::new(Mutex::default);
+
+fn validator(schema: usize, kind: &str) -> Arc<Validator> {
+    let make = || {
+        let all = &SCHEMAS[schema];
+        let schema = json!({
+            "$schema": all["$schema"],
+            "$defs": all["$defs"],
+            "$ref": format!("#/$defs/{kind}"),
+        });
+        Arc::new(jsonschema::validator_for(&schema).unwrap())
+    };
+    let mut validators = VALIDATORS.lock().unwrap();
+    validators.entry((schema, kind.to_owned())).or_insert_with(make).clone()
+}
+
+/// Whether only the schema's other part knows this.
+fn is_unstable(kind: &str, value: &Value) -> bool {
+    let update = value["sessionUpdate"].as_str().unwrap_or_default();
+    kind == "ForkSessionResponse" || ["plan_update", "plan_removed"].contains(&update)
+}
 
 /// Why a value is not of the schema's type; none if it is.
 fn faults(kind: &str, value: &Value) -> Vec<String> {
-    let schema = json!({
-        "$schema": SCHEMA["$schema"],
-        "$defs": SCHEMA["$defs"],
-        "$ref": format!("#/$defs/{kind}"),
+    let first = usize::from(is_unstable(kind, value));
+    let faults = (first..SCHEMAS.len()).flat_map(|schema| {
+        let errors = validator(schema, kind);
+        let errors = errors.iter_errors(value).map(|error| error.to_string());
+        errors.collect::<Vec<_>>()
     });
-    let validator = jsonschema::validator_for(&schema).unwrap();
-    validator.iter_errors(value).map(|error| error.to_string()).collect()
+    faults.collect()
 }
 
 /// The value as JSON, once the schema has found no fault in it.
@@ -60,7 +94,7 @@ fn shown(effect: Effect) -> Value {
             json!({ "ask": valid("RequestPermissionRequest", request), "approval": approval.as_str() })
         }
         Effect::Decided(approval) => json!({ "decided": approval.as_str() }),
-        Effect::EndTurn(Ok(stop)) => valid("PromptResponse", json!({ "stopReason": stop })),
+        Effect::EndTurn(Ok(response)) => valid("PromptResponse", response),
         Effect::EndTurn(Err(error)) => valid("Error", error),
     }
 }
@@ -82,7 +116,8 @@ fn live(event: Event) -> Vec<Value> {
 
 #[track_caller]
 fn replay(event: Event) -> Vec<Value> {
-    to_acp::replay(envelope(event)).into_iter().map(shown).collect()
+    let effects = to_acp::replay(envelope(event), &Client::default());
+    effects.into_iter().map(shown).collect()
 }
 
 /// What an event leads to now, and in a replay.
@@ -284,6 +319,11 @@ fn message_rows() -> Vec<Row> {
         },
     ];
     let resource = json!({ "uri": "file:///w/a", "mimeType": "text/plain", "text": "t" });
+    let steered = Event::UserSteered {
+        id: "u".into(),
+        content: vec![Content::text("and faster")],
+        context: vec![Content::text("for the model only")],
+    };
     let replayed = [
         text("hi"),
         json!({ "type": "image", "mimeType": "image/png", "data": "YWJj" }),
@@ -310,6 +350,11 @@ fn message_rows() -> Vec<Row> {
             replay: replayed
                 .map(|content| chunk("user_message_chunk", "u", content))
                 .to_vec(),
+        },
+        Row {
+            event: steered,
+            live: Vec::new(),
+            replay: vec![chunk("user_message_chunk", "u", text("and faster"))],
         },
         same(
             said("m", "hello"),
@@ -513,6 +558,11 @@ fn session_rows() -> Vec<Row> {
         keep_upto: 1,
         why: HistoryMove::Clear,
     };
+    let prompted = Prompted {
+        instructions: None,
+        system: "You are".into(),
+        facts: facts(),
+    };
     let compacted = Event::Compacted {
         before: 1,
         what: Compaction::Outputs,
@@ -550,6 +600,7 @@ fn session_rows() -> Vec<Row> {
         same(changed(SessionChange::Model(ModelRef::offline())), vec![]),
         same(changed(SessionChange::Cwd("/w".into())), vec![]),
         same(changed(SessionChange::Told(facts())), vec![]),
+        same(changed(SessionChange::Prompted(Box::new(prompted))), vec![]),
     ]
 }
 
@@ -666,20 +717,21 @@ fn number(event: &Event) -> usize {
         Event::SessionChanged { .. } => 13,
         Event::TurnFinished { .. } => 14,
         Event::TurnFailed { .. } => 15,
+        Event::UserSteered { .. } => 17,
     }
 }
 
 #[test]
 fn every_event_has_a_row() {
     let covered: BTreeSet<usize> = rows().iter().map(|row| number(&row.event)).collect();
-    assert_eq!(covered, (0..17).collect());
+    assert_eq!(covered, (0..18).collect());
 }
 
 #[test]
 fn a_client_that_shows_notices_gets_all_of_them_as_such() {
     let client = Client {
         notices: true,
-        terminal_auth: TerminalAuth::None,
+        ..Client::default()
     };
     for (severity, name) in [
         (Severity::Info, "info"),
@@ -818,6 +870,7 @@ fn a_session_is_answered_with_its_modes_and_options() {
     );
     assert_eq!(options[1]["currentValue"], "offline/offline");
     assert_eq!(options[1]["options"][1]["value"], "local/a/b");
+    assert_eq!(valid("ForkSessionResponse", view::forked(&view)), created);
     for kind in ["LoadSessionResponse", "ResumeSessionResponse"] {
         let opened = valid(kind, view::opened(&view));
         assert_eq!(
@@ -897,8 +950,30 @@ impl Setup for Untouched {
 }
 
 #[test]
-fn the_greeting_advertises_what_is_served_and_nothing_else() {
-    let settings = Settings {
+fn what_a_turn_took_comes_with_its_answer_where_the_service_said_it() {
+    let answer = |usage: Usage| {
+        let stop = StopReason::EndTurn;
+        live(Event::TurnFinished { stop, usage }).remove(0)
+    };
+    let all = Usage {
+        input: Some(30),
+        cached_read: Some(20),
+        output: Some(12),
+        reasoning: Some(2),
+        ..Usage::default()
+    };
+    let usage = json!({ "totalTokens": 42, "inputTokens": 30, "outputTokens": 12, "thoughtTokens": 2,
+        "cachedReadTokens": 20 });
+    assert_eq!(answer(all), json!({ "stopReason": "end_turn", "usage": usage }));
+    let half = Usage {
+        input: Some(30),
+        ..Usage::default()
+    };
+    assert_eq!(answer(half), json!({ "stopReason": "end_turn" }));
+}
+
+fn settings() -> Settings {
+    Settings {
         name: "talaria".into(),
         version: "0.1.0".into(),
         provider: Some("local".into()),
@@ -906,11 +981,16 @@ fn the_greeting_advertises_what_is_served_and_nothing_else() {
         setup_args: vec!["--setup".into()],
         command: vec!["/bin/agent".into(), "acp".into()],
         setup: Arc::new(Untouched),
-    };
+    }
+}
+
+#[test]
+fn the_greeting_advertises_what_is_served_and_nothing_else() {
+    let settings = settings();
     for terminal_auth in [TerminalAuth::None, TerminalAuth::Method, TerminalAuth::Meta] {
         let client = Client {
-            notices: false,
             terminal_auth,
+            ..Client::default()
         };
         let greeting = valid("InitializeResponse", settings.greeting(&client));
         let capabilities = &greeting["agentCapabilities"];
@@ -921,8 +1001,11 @@ fn the_greeting_advertises_what_is_served_and_nothing_else() {
             json!({ "image": true, "audio": false, "embeddedContext": true })
         );
         assert_eq!(capabilities["mcpCapabilities"], json!({ "http": false, "sse": false }));
-        let session = json!({ "list": {}, "resume": {}, "close": {}, "additionalDirectories": {} });
+        let session = json!({ "list": {}, "resume": {}, "close": {}, "delete": {}, "fork": {},
+            "additionalDirectories": {}, "systemPrompt": { "mode": { "override": {} } } });
         assert_eq!(capabilities["sessionCapabilities"], session);
+        assert_eq!(capabilities["auth"], json!({ "logout": {} }));
+        assert_eq!(greeting["_meta"]["steering"]["supported"], true);
         assert_eq!(greeting["authMethods"][0]["id"], "local");
     }
 }

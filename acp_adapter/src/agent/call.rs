@@ -3,17 +3,21 @@
 use std::path::PathBuf;
 
 use agent_client_protocol_schema::v1::{
-    AuthenticateRequest, CloseSessionRequest, Error, ListSessionsRequest, LoadSessionRequest, NewSessionRequest,
-    PromptRequest, SessionConfigOptionValue, SetSessionConfigOptionRequest, SetSessionModeRequest, SystemPrompt,
+    AuthenticateRequest, CloseSessionRequest, DeleteSessionRequest, Error, ForkSessionRequest, ListSessionsRequest,
+    LoadSessionRequest, LogoutRequest, NewSessionRequest, PromptRequest, SessionConfigOptionValue,
+    SetSessionConfigOptionRequest, SetSessionModeRequest,
 };
 use agent_core::content::Content;
 use agent_core::id::SessionId;
+use agent_core::prompt::Instructions;
 use agent_core::runtime::{Folders, SetOption};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::handshake::Client;
+use super::steering::Idle;
 use super::to_acp::view::{MODE, MODEL, THOUGHT, THOUGHT_DEFAULT};
-use super::{fault, from_acp, params};
+use super::{fault, from_acp, instructions, params, steering};
 
 /// What a client asks for.
 #[derive(Debug, PartialEq)]
@@ -22,13 +26,16 @@ pub(crate) enum Call {
     Authenticate {
         method: String,
     },
+    Logout,
     New {
         folders: Folders,
+        instructions: Option<Instructions>,
         mcp_servers: usize,
     },
     Open {
         session: SessionId,
         folders: Folders,
+        instructions: Option<Instructions>,
         replay: bool,
         mcp_servers: usize,
     },
@@ -36,12 +43,29 @@ pub(crate) enum Call {
         cwd: Option<PathBuf>,
         cursor: Option<String>,
     },
+    Fork {
+        session: SessionId,
+        folders: Folders,
+        instructions: Option<Instructions>,
+        mcp_servers: usize,
+    },
     Close(SessionId),
+    Delete(SessionId),
     Prompt {
         session: SessionId,
         content: Vec<Content>,
+        joins: bool,
+    },
+    Steer {
+        session: SessionId,
+        content: Vec<Content>,
+        idle: Idle,
     },
     SetMode {
+        session: SessionId,
+        option: SetOption,
+    },
+    SetModel {
         session: SessionId,
         option: SetOption,
     },
@@ -57,6 +81,7 @@ impl Call {
         match method {
             "initialize" => Client::read(params).map(Self::Initialize),
             "authenticate" => authenticate(params),
+            "logout" => params::read(params).map(|_: LogoutRequest| Self::Logout),
             "session/new" => new(params),
             "session/load" => open(params, true),
             "session/resume" => open(params, false),
@@ -64,8 +89,14 @@ impl Call {
             "session/close" => {
                 params::read(params).map(|request: CloseSessionRequest| Self::Close(session(&request.session_id)))
             }
+            "session/delete" => {
+                params::read(params).map(|request: DeleteSessionRequest| Self::Delete(session(&request.session_id)))
+            }
+            "session/fork" => fork(params),
             "session/prompt" => prompt(params),
+            steering::METHOD => steer(params),
             "session/set_mode" => set_mode(params),
+            "session/set_model" => set_model(params),
             "session/set_config_option" => set_config_option(params),
             _ => Err(fault::no_method()),
         }
@@ -81,9 +112,9 @@ fn authenticate(params: Value) -> Result<Call, Error> {
 
 fn new(params: Value) -> Result<Call, Error> {
     let request: NewSessionRequest = params::read(with_servers(params))?;
-    refuse_system_prompt(request.system_prompt.as_ref())?;
     Ok(Call::New {
         folders: from_acp::folders(request.cwd, request.additional_directories)?,
+        instructions: instructions::read(request.system_prompt)?,
         mcp_servers: request.mcp_servers.len(),
     })
 }
@@ -91,10 +122,10 @@ fn new(params: Value) -> Result<Call, Error> {
 /// Reads `session/load`, and `session/resume`, which has the same fields.
 fn open(params: Value, replay: bool) -> Result<Call, Error> {
     let request: LoadSessionRequest = params::read(with_servers(params))?;
-    refuse_system_prompt(request.system_prompt.as_ref())?;
     Ok(Call::Open {
         session: session(&request.session_id),
         folders: from_acp::folders(request.cwd, request.additional_directories)?,
+        instructions: instructions::read(request.system_prompt)?,
         replay,
         mcp_servers: request.mcp_servers.len(),
     })
@@ -110,12 +141,14 @@ fn with_servers(mut params: Value) -> Value {
     params
 }
 
-/// Ignoring it in silence would change what the user gets.
-fn refuse_system_prompt(system_prompt: Option<&SystemPrompt>) -> Result<(), Error> {
-    match system_prompt {
-        None => Ok(()),
-        Some(_) => Err(fault::invalid_field("systemPrompt", "this agent does not take one")),
-    }
+fn fork(params: Value) -> Result<Call, Error> {
+    let request: ForkSessionRequest = params::read(with_servers(params))?;
+    Ok(Call::Fork {
+        session: session(&request.session_id),
+        folders: from_acp::folders(request.cwd, request.additional_directories)?,
+        instructions: instructions::read(request.system_prompt)?,
+        mcp_servers: request.mcp_servers.len(),
+    })
 }
 
 fn list(params: Value) -> Result<Call, Error> {
@@ -133,7 +166,34 @@ fn prompt(params: Value) -> Result<Call, Error> {
     let request: PromptRequest = params::read(params)?;
     Ok(Call::Prompt {
         session: session(&request.session_id),
+        joins: steering::joins(request.meta.as_ref()),
         content: from_acp::prompt(request.prompt)?,
+    })
+}
+
+/// Reads `_session/steering`, which has the fields of a prompt.
+fn steer(params: Value) -> Result<Call, Error> {
+    let request: PromptRequest = params::read(params)?;
+    Ok(Call::Steer {
+        session: session(&request.session_id),
+        idle: steering::idle(request.meta.as_ref())?,
+        content: from_acp::prompt(request.prompt)?,
+    })
+}
+
+/// What clients called to choose a model before there were options.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct SetSessionModelRequest {
+    session_id: String,
+    model_id: String,
+}
+
+fn set_model(params: Value) -> Result<Call, Error> {
+    let request: SetSessionModelRequest = params::read(params)?;
+    Ok(Call::SetModel {
+        session: SessionId::from(request.session_id.as_str()),
+        option: SetOption::Model(request.model_id),
     })
 }
 
@@ -220,9 +280,23 @@ mod tests {
             json!({ "cwd": "/w", "additionalDirectories": ["/x"], "mcpServers": stdio }),
             Call::New {
                 folders: folders(),
+                instructions: None,
                 mcp_servers: 1,
             },
         );
+        check(
+            "session/fork",
+            json!({ "sessionId": "s", "cwd": "/w", "additionalDirectories": ["/x"] }),
+            Call::Fork {
+                session: "s".into(),
+                folders: folders(),
+                instructions: None,
+                mcp_servers: 0,
+            },
+        );
+        check("session/delete", json!({ "sessionId": "s" }), Call::Delete("s".into()));
+        check("logout", Value::Null, Call::Logout);
+        check("logout", json!({}), Call::Logout);
         for (method, replay) in [("session/load", true), ("session/resume", false)] {
             check(
                 method,
@@ -230,6 +304,7 @@ mod tests {
                 Call::Open {
                     session: "s".into(),
                     folders: folders(),
+                    instructions: None,
                     replay,
                     mcp_servers: 0,
                 },
@@ -258,6 +333,42 @@ mod tests {
             Call::Prompt {
                 session: "s".into(),
                 content: vec![Content::text("hi")],
+                joins: false,
+            },
+        );
+        check(
+            "session/prompt",
+            json!({ "sessionId": "s", "prompt": [], "_meta": { "talaria/steer": true } }),
+            Call::Prompt {
+                session: "s".into(),
+                content: Vec::new(),
+                joins: true,
+            },
+        );
+        for (meta, idle) in [
+            (Value::Null, Idle::Prompts),
+            (json!({ "steering": {} }), Idle::Prompts),
+            (
+                json!({ "steering": { "idleBehavior": "promptRequired" } }),
+                Idle::GivesBack,
+            ),
+        ] {
+            check(
+                "_session/steering",
+                json!({ "sessionId": "s", "prompt": [], "_meta": meta }),
+                Call::Steer {
+                    session: "s".into(),
+                    content: Vec::new(),
+                    idle,
+                },
+            );
+        }
+        check(
+            "session/set_model",
+            json!({ "sessionId": "s", "modelId": "a/b" }),
+            Call::SetModel {
+                session: "s".into(),
+                option: SetOption::Model("a/b".into()),
             },
         );
         let mode = || SetOption::Mode("plan".into());
@@ -290,10 +401,9 @@ mod tests {
     #[test]
     fn unknown_and_unadvertised_methods_are_not_served() {
         for method in [
-            "session/delete",
-            "session/fork",
-            "logout",
-            "session/set_model",
+            "session/set_title",
+            "session/archive",
+            "providers/list",
             "_custom",
             "",
             "Initialize",
@@ -304,7 +414,7 @@ mod tests {
 
     #[test]
     fn missing_or_null_mcp_servers_are_none() {
-        for method in ["session/new", "session/load", "session/resume"] {
+        for method in ["session/new", "session/load", "session/resume", "session/fork"] {
             let mut params = json!({ "sessionId": "s", "cwd": "/w", "unknown": 1, "_meta": { "a": 1 } });
             Call::read(method, params.clone()).unwrap();
             params["mcpServers"] = Value::Null;
@@ -318,8 +428,20 @@ mod tests {
         refuses("session/new", json!({ "cwd": "rel" }), -32602, Some("cwd"));
         refuses("session/new", json!({ "cwd": 1 }), -32602, Some("cwd"));
         refuses("session/new", json!([]), -32602, Some("params"));
-        let prompt = json!({ "cwd": "/w", "systemPrompt": { "mode": "append", "content": [{ "type": "text", "text": "be kind" }] } });
-        refuses("session/new", prompt, -32602, Some("systemPrompt"));
+        let prompt = json!({ "cwd": "/w", "sessionId": "s", "systemPrompt": { "mode": "append", "content": [] } });
+        for method in ["session/new", "session/load", "session/resume", "session/fork"] {
+            refuses(method, prompt.clone(), -32602, Some("systemPrompt.content"));
+        }
+        refuses("session/delete", json!({}), -32602, Some("sessionId"));
+        refuses("session/fork", json!({ "cwd": "/w" }), -32602, Some("sessionId"));
+        refuses(
+            "session/set_model",
+            json!({ "sessionId": "s" }),
+            -32602,
+            Some("modelId"),
+        );
+        let steer = json!({ "sessionId": "s", "prompt": [], "_meta": { "steering": { "idleBehavior": "x" } } });
+        refuses("_session/steering", steer, -32602, Some("_meta.steering.idleBehavior"));
         refuses(
             "session/new",
             json!({ "cwd": "/w", "mcpServers": [{ "name": 1 }] }),

@@ -6,8 +6,8 @@ mod deliver;
 use std::thread;
 
 use agent_client_protocol_schema::v1::{
-    AuthenticateResponse, CancelNotification, CancelRequestNotification, Error, RequestId, RequestPermissionOutcome,
-    RequestPermissionResponse, SessionInfoUpdate, SessionNotification, SessionUpdate,
+    AuthenticateResponse, CancelNotification, CancelRequestNotification, Error, LogoutResponse, RequestId,
+    RequestPermissionOutcome, RequestPermissionResponse, SessionInfoUpdate, SessionNotification, SessionUpdate,
 };
 use agent_core::approval::{OptionKind, UserAnswer};
 use agent_core::content::Content;
@@ -27,6 +27,7 @@ use super::outbox::Outbox;
 use super::pending::{Asked, Cancelled, Inbound, Outbound};
 use super::settings::Settings;
 use super::silence::Silence;
+use super::steering::{Idle, Outcome};
 use super::{fault, params};
 
 /// All the state of a connection.
@@ -37,16 +38,26 @@ pub(crate) struct Connection {
     inbound: Inbound,
     outbound: Outbound,
     notes: Notes,
+    /// The user has signed out and not in again: nothing new begins.
+    is_signed_out: bool,
     pub(crate) silence: Silence,
     /// To ourselves, from the threads that look at what is set up.
     signed_in: UnboundedSender<SignedIn>,
     pub(crate) outbox: Outbox,
 }
 
-/// What came of an `authenticate`, by its number.
+/// What came of an `authenticate` or a `logout`, by its number.
 pub(crate) struct SignedIn {
     number: u64,
+    way: Way,
     result: Result<(), Error>,
+}
+
+/// Which of the two it was.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    In,
+    Out,
 }
 
 impl Connection {
@@ -61,6 +72,7 @@ impl Connection {
             inbound: Inbound::default(),
             outbound: Outbound::default(),
             notes: Notes::default(),
+            is_signed_out: false,
             signed_in,
             outbox: Outbox::default(),
         }
@@ -112,9 +124,22 @@ impl Connection {
             return self.refuse(&id, &fault::invalid_request("too many requests wait for their answer"));
         }
         let call = self.gate.admit(method).and_then(|()| Call::read(method, params));
-        match call {
+        match call.and_then(|call| self.admit(call)) {
             Ok(call) => self.call(id, call),
             Err(error) => self.refuse(&id, &error),
+        }
+    }
+
+    /// Lets a call pass, unless it needs a user who has signed in.
+    fn admit(&self, call: Call) -> Result<Call, Error> {
+        match call {
+            Call::New { .. } | Call::Open { .. } | Call::Fork { .. } | Call::Prompt { .. } | Call::Steer { .. }
+                if self.is_signed_out =>
+            {
+                let methods = self.settings.auth_methods(&self.client(), None);
+                Err(fault::signed_out(&json!(methods)))
+            }
+            call => Ok(call),
         }
     }
 
@@ -122,17 +147,23 @@ impl Connection {
         match call {
             Call::Initialize(client) => self.initialize(&id, client),
             Call::Authenticate { method } => self.authenticate(id, method),
-            Call::New { folders, mcp_servers } => {
-                let call = self.runtime.create(folders);
+            Call::Logout => self.log_out(id),
+            Call::New {
+                folders,
+                instructions,
+                mcp_servers,
+            } => {
+                let call = self.runtime.create(folders, instructions);
                 self.inbound.add_call(id, call, Asked::New { mcp_servers });
             }
             Call::Open {
                 session,
                 folders,
+                instructions,
                 replay,
                 mcp_servers,
             } => {
-                let call = self.runtime.open(session.clone(), Some(folders), replay);
+                let call = self.runtime.open(session.clone(), Some(folders), instructions, replay);
                 let asked = if replay {
                     Asked::Load { session, mcp_servers }
                 } else {
@@ -144,11 +175,30 @@ impl Connection {
                 let call = self.runtime.list(cwd, cursor);
                 self.inbound.add_call(id, call, Asked::List);
             }
+            Call::Fork {
+                session,
+                folders,
+                instructions,
+                mcp_servers,
+            } => {
+                let call = self.runtime.fork(session, folders, instructions);
+                self.inbound.add_call(id, call, Asked::Fork { mcp_servers });
+            }
             Call::Close(session) => self.close(id, session),
-            Call::Prompt { session, content } => self.prompt(id, session, content),
+            Call::Delete(session) => self.delete(id, session),
+            Call::Prompt {
+                session,
+                content,
+                joins,
+            } => self.prompt(id, session, content, joins),
+            Call::Steer { session, content, idle } => self.steer(&id, &session, content, idle),
             Call::SetMode { session, option } => {
                 let call = self.runtime.set_option(session, option);
                 self.inbound.add_call(id, call, Asked::SetMode);
+            }
+            Call::SetModel { session, option } => {
+                let call = self.runtime.set_option(session, option);
+                self.inbound.add_call(id, call, Asked::SetModel);
             }
             Call::SetOption { session, option } => {
                 let call = self.runtime.set_option(session, option);
@@ -162,28 +212,43 @@ impl Connection {
         self.gate.greet(client);
     }
 
-    /// Looks at what is set up on a thread of its own, since that reads files.
     fn authenticate(&mut self, id: RequestId, method: String) {
+        self.sign(id, Way::In, move |settings| settings.authenticate(&method));
+    }
+
+    /// From now on nothing begins, whatever comes of the key.
+    fn log_out(&mut self, id: RequestId) {
+        self.is_signed_out = true;
+        self.sign(id, Way::Out, Settings::log_out);
+    }
+
+    /// Looks at what is set up, or changes it, on a thread of its own, since that reads and writes files.
+    fn sign(&mut self, id: RequestId, way: Way, look: impl FnOnce(&Settings) -> Result<(), Error> + Send + 'static) {
         let number = self.inbound.add_sign_in(id);
         let (settings, signed_in) = (self.settings.clone(), self.signed_in.clone());
         let look = move || {
-            let result = settings.authenticate(&method);
+            let result = look(&settings);
             // An error means that the connection is over.
-            let _ = signed_in.send(SignedIn { number, result });
+            let _ = signed_in.send(SignedIn { number, way, result });
         };
         if let Err(error) = thread::Builder::new().name("acp-sign-in".into()).spawn(look) {
             let message = format!("can't look at what is set up: no thread could be started ({error})");
             let result = Err(Error::new(fault::INTERNAL, message));
-            self.signed_in(SignedIn { number, result });
+            self.signed_in(SignedIn { number, way, result });
         }
     }
 
-    /// Answers an `authenticate`.
+    /// Answers an `authenticate` or a `logout`.
     pub(crate) fn signed_in(&mut self, signed_in: SignedIn) {
-        match (self.inbound.take_sign_in(signed_in.number), signed_in.result) {
-            (Some(id), Ok(())) => self.respond(&id, AuthenticateResponse::new()),
-            (Some(id), Err(error)) => self.refuse(&id, &error),
-            (None, _) => tracing::debug!("a sign-in has ended that nobody waits for"),
+        let SignedIn { number, way, result } = signed_in;
+        if way == Way::In && result.is_ok() {
+            self.is_signed_out = false;
+        }
+        match (self.inbound.take_sign_in(number), result, way) {
+            (Some(id), Ok(()), Way::In) => self.respond(&id, AuthenticateResponse::new()),
+            (Some(id), Ok(()), Way::Out) => self.respond(&id, LogoutResponse::new()),
+            (Some(id), Err(error), _) => self.refuse(&id, &error),
+            (None, _, _) => tracing::debug!("a sign-in has ended that nobody waits for"),
         }
     }
 
@@ -193,13 +258,42 @@ impl Connection {
         self.inbound.add_call(id, call, Asked::Close { session });
     }
 
-    fn prompt(&mut self, id: RequestId, session: SessionId, content: Vec<Content>) {
-        match self.runtime.prompt(&session, content) {
+    fn delete(&mut self, id: RequestId, session: SessionId) {
+        self.withdraw(&session, None);
+        let call = self.runtime.delete(session.clone());
+        self.inbound.add_call(id, call, Asked::Delete { session });
+    }
+
+    fn prompt(&mut self, id: RequestId, session: SessionId, content: Vec<Content>, joins: bool) {
+        let turn = if joins {
+            self.runtime.steer(&session, content).map(|steered| steered.turn)
+        } else {
+            self.runtime.prompt(&session, content)
+        };
+        match turn {
             Ok(turn) => {
                 self.silence.begin(&session);
                 self.inbound.add_turn(id, session, turn);
             }
             Err(error) => self.refuse(&id, &self.fault(&error, "prompt")),
+        }
+    }
+
+    /// Answered at once: what joins a turn is that turn's, and nobody waits for its own end.
+    fn steer(&mut self, id: &RequestId, session: &SessionId, content: Vec<Content>, idle: Idle) {
+        let outcome = match idle {
+            Idle::GivesBack => self.runtime.join(session, content).map(|turn| match turn {
+                Some(_) => Outcome::Injected,
+                None => Outcome::PromptRequired,
+            }),
+            Idle::Prompts => self.runtime.steer(session, content).map(|steered| match steered.joins {
+                true => Outcome::Injected,
+                false => Outcome::Started,
+            }),
+        };
+        match outcome {
+            Ok(outcome) => self.respond(id, outcome.answer()),
+            Err(error) => self.refuse(id, &self.fault(&error, "prompt")),
         }
     }
 
@@ -258,6 +352,7 @@ impl Connection {
             CallError::UnknownSession(_)
             | CallError::BadFolder { .. }
             | CallError::BadOption { .. }
+            | CallError::Held { .. }
             | CallError::QueueFull
             | CallError::BadCursor
             | CallError::Config(_)

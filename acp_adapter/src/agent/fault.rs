@@ -35,6 +35,13 @@ pub(crate) fn cancelled() -> Error {
     Error::new(CANCELLED, "the request was cancelled")
 }
 
+/// The answer to what needs a sign-in after a `logout`. `auth_methods` are the ways to sign in again.
+pub(crate) fn signed_out(auth_methods: &Value) -> Error {
+    let message =
+        "you have signed out: sign in again first (`authenticate`), which also takes a key from the environment";
+    Error::new(AUTH_REQUIRED, message).data(json!({ "authMethods": auth_methods }))
+}
+
 /// The answer to a call that has no result. `option_field` is what the request calls the value of an option, and
 /// `auth_methods` are the ways to sign in.
 pub(crate) fn of_call(error: &CallError, option_field: &str, auth_methods: &Value) -> Error {
@@ -45,6 +52,7 @@ pub(crate) fn of_call(error: &CallError, option_field: &str, auth_methods: &Valu
         }
         CallError::BadFolder { field, .. } => Error::new(INVALID_PARAMS, message).data(json!({ "field": field })),
         CallError::BadOption { field, .. } => invalid_field(option_field, &of_option(field)),
+        CallError::Held { pid } => Error::new(INTERNAL, message).data(json!({ "class": "held", "pid": pid })),
         CallError::QueueFull => Error::new(INVALID_REQUEST, message),
         CallError::BadCursor => Error::new(INVALID_PARAMS, message).data(json!({ "field": "cursor" })),
         CallError::NoCredentials { provider, .. } => {
@@ -129,6 +137,11 @@ mod tests {
         assert_eq!(
             of_call(&option, "value", &json!([])),
             invalid_field("value", "is none of the levels off, low, medium, high, default"),
+        );
+        check(
+            &CallError::Held { pid: 7 },
+            -32603,
+            &json!({ "class": "held", "pid": 7 }),
         );
         check(&CallError::BadCursor, -32602, &json!({ "field": "cursor" }));
         let key = CallError::NoCredentials {

@@ -13,6 +13,10 @@ pub(crate) const TERMINAL_AUTH: &str = "terminal-auth";
 pub struct Client {
     /// It shows notices.
     pub notices: bool,
+    /// It shows that room was made in the model's context, and the summary.
+    pub compaction: bool,
+    /// It knows plans by their names.
+    pub plan: bool,
     /// How it can run a set-up in a terminal.
     pub terminal_auth: TerminalAuth,
 }
@@ -80,7 +84,10 @@ impl Gate {
 
 impl Client {
     /// Reads the parameters of `initialize`. Any version is answered with ours; it must only be one.
-    pub(crate) fn read(params: Value) -> Result<Self, Error> {
+    ///
+    /// # Errors
+    /// When a field is not of its type.
+    pub fn read(params: Value) -> Result<Self, Error> {
         let mut params = params::object(params)?;
         let version = match params.get("protocolVersion") {
             None => return Err(fault::invalid_field("protocolVersion", "is missing")),
@@ -105,11 +112,11 @@ impl Client {
     fn from_request(request: &InitializeRequest) -> Self {
         let capabilities = &request.client_capabilities;
         let asks_by_meta = asks_for_terminal(capabilities.meta.as_ref()) || asks_for_terminal(request.meta.as_ref());
+        let session = capabilities.session.as_ref();
         Self {
-            notices: capabilities
-                .session
-                .as_ref()
-                .is_some_and(|session| session.notices.is_some()),
+            notices: session.is_some_and(|session| session.notices.is_some()),
+            compaction: session.is_some_and(|session| session.compaction.is_some()),
+            plan: capabilities.plan.is_some(),
             terminal_auth: match (asks_by_meta, capabilities.auth.terminal) {
                 (true, _) => TerminalAuth::Meta,
                 (false, true) => TerminalAuth::Method,
@@ -156,8 +163,8 @@ mod tests {
 
     fn client(terminal_auth: TerminalAuth) -> Client {
         Client {
-            notices: false,
             terminal_auth,
+            ..Client::default()
         }
     }
 
@@ -185,7 +192,7 @@ mod tests {
         check(json!({ "_meta": { "terminal-auth": false } }), Client::default());
         let notices = Client {
             notices: true,
-            terminal_auth: TerminalAuth::None,
+            ..Client::default()
         };
         check(
             json!({ "clientCapabilities": { "session": { "notices": {} } } }),
@@ -195,6 +202,13 @@ mod tests {
             json!({ "clientCapabilities": { "session": { "notices": null } } }),
             Client::default(),
         );
+        let all = json!({ "plan": {}, "session": { "compaction": {} } });
+        let gated = Client {
+            compaction: true,
+            plan: true,
+            ..Client::default()
+        };
+        check(json!({ "clientCapabilities": all }), gated);
     }
 
     #[test]

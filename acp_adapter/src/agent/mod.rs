@@ -11,6 +11,7 @@ mod fault;
 mod framer;
 mod from_acp;
 mod handshake;
+mod instructions;
 mod notes;
 mod outbox;
 mod params;
@@ -19,6 +20,7 @@ mod room;
 mod serve;
 mod settings;
 mod silence;
+mod steering;
 mod threads;
 pub mod to_acp;
 

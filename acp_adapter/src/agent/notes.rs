@@ -30,7 +30,7 @@ impl Notes {
         let Some(turn) = turn else { return Vec::new() };
         let voices = self.sessions.entry(session.clone()).or_default();
         match event {
-            Event::UserMessage { .. } => voices.say(turn, None),
+            Event::UserMessage { .. } | Event::UserSteered { .. } => voices.say(turn, None),
             Event::AgentText { id, .. } | Event::AgentThought { id, .. } => {
                 if voices.speaking(turn) != Some(id) {
                     voices.say(turn, None);

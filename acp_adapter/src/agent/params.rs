@@ -9,7 +9,7 @@ use super::fault;
 /// The longest id or path that is taken, in bytes.
 pub(crate) const LONGEST_NAME: usize = 4096;
 /// Ids that an answer may repeat, and so may not be of any length: an answer to the largest line must have room.
-const REPEATED: [&str; 3] = ["sessionId", "modeId", "value"];
+const REPEATED: [&str; 4] = ["sessionId", "modeId", "modelId", "value"];
 
 /// Reads the parameters of a method. Missing ones count as none given.
 pub(crate) fn read<T: DeserializeOwned>(params: Value) -> Result<T, Error> {

@@ -33,9 +33,12 @@ pub(crate) enum Asked {
     New { mcp_servers: usize },
     Load { session: SessionId, mcp_servers: usize },
     Resume { mcp_servers: usize },
+    Fork { mcp_servers: usize },
     List,
     Close { session: SessionId },
+    Delete { session: SessionId },
     SetMode,
+    SetModel,
     SetOption,
 }
 
@@ -43,8 +46,16 @@ impl Asked {
     /// The MCP servers that the request brought along.
     pub(crate) fn mcp_servers(&self) -> usize {
         match self {
-            Self::New { mcp_servers } | Self::Load { mcp_servers, .. } | Self::Resume { mcp_servers } => *mcp_servers,
-            Self::List | Self::Close { .. } | Self::SetMode | Self::SetOption => 0,
+            Self::New { mcp_servers }
+            | Self::Load { mcp_servers, .. }
+            | Self::Resume { mcp_servers }
+            | Self::Fork { mcp_servers } => *mcp_servers,
+            Self::List
+            | Self::Close { .. }
+            | Self::Delete { .. }
+            | Self::SetMode
+            | Self::SetModel
+            | Self::SetOption => 0,
         }
     }
 
@@ -52,12 +63,15 @@ impl Asked {
     pub(crate) fn option_field(&self) -> &'static str {
         match self {
             Self::SetMode => "modeId",
+            Self::SetModel => "modelId",
             Self::SetOption
             | Self::New { .. }
             | Self::Load { .. }
             | Self::Resume { .. }
+            | Self::Fork { .. }
             | Self::List
-            | Self::Close { .. } => "value",
+            | Self::Close { .. }
+            | Self::Delete { .. } => "value",
         }
     }
 }
@@ -80,14 +94,14 @@ impl Inbound {
         self.add(id, Waits::Call(call, asked));
     }
 
-    /// Notes an `authenticate`, and numbers it.
+    /// Notes an `authenticate` or a `logout`, and numbers it.
     pub(crate) fn add_sign_in(&mut self, id: RequestId) -> u64 {
         self.sign_ins += 1;
         self.add(id, Waits::SignIn(self.sign_ins));
         self.sign_ins
     }
 
-    /// The `authenticate` of this number; none if it has been answered as cancelled.
+    /// The one of this number; none if it has been answered as cancelled.
     pub(crate) fn take_sign_in(&mut self, number: u64) -> Option<RequestId> {
         self.take(|waits| matches!(waits, Waits::SignIn(n) if *n == number))?.id
     }

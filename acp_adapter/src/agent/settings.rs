@@ -6,16 +6,18 @@ use std::time::Duration;
 
 use agent_client_protocol_schema::ProtocolVersion;
 use agent_client_protocol_schema::v1::{
-    AgentCapabilities, AuthMethod, AuthMethodAgent, AuthMethodTerminal, Error, Implementation, InitializeResponse,
-    Meta, PromptCapabilities, SessionAdditionalDirectoriesCapabilities, SessionCapabilities, SessionCloseCapabilities,
-    SessionListCapabilities, SessionResumeCapabilities,
+    AgentAuthCapabilities, AgentCapabilities, AuthMethod, AuthMethodAgent, AuthMethodTerminal, Error, Implementation,
+    InitializeResponse, LogoutCapabilities, Meta, PromptCapabilities, SessionAdditionalDirectoriesCapabilities,
+    SessionCapabilities, SessionCloseCapabilities, SessionDeleteCapabilities, SessionForkCapabilities,
+    SessionListCapabilities, SessionResumeCapabilities, SessionSystemPromptCapabilities,
+    SessionSystemPromptModeCapabilities, SessionSystemPromptOverrideCapabilities,
 };
 use agent_core::provider::ModelRef;
 use agent_core::setup::{Setup, SetupError};
 use serde_json::json;
 
-use super::fault;
 use super::handshake::{Client, TERMINAL_AUTH, TerminalAuth};
+use super::{fault, steering};
 
 /// The id of the sign-in method that runs this program in a terminal.
 const SETUP_METHOD: &str = "talaria-setup";
@@ -45,19 +47,26 @@ pub struct Settings {
 impl Settings {
     /// The answer to `initialize`.
     pub fn greeting(&self, client: &Client) -> InitializeResponse {
+        let override_ = SessionSystemPromptOverrideCapabilities::new();
+        let modes = SessionSystemPromptModeCapabilities::new().override_(override_);
         let session = SessionCapabilities::new()
             .list(SessionListCapabilities::new())
             .resume(SessionResumeCapabilities::new())
             .close(SessionCloseCapabilities::new())
+            .delete(SessionDeleteCapabilities::new())
+            .fork(SessionForkCapabilities::new())
+            .system_prompt(SessionSystemPromptCapabilities::new().mode(modes))
             .additional_directories(SessionAdditionalDirectoriesCapabilities::new());
         let capabilities = AgentCapabilities::new()
             .load_session(true)
             .prompt_capabilities(PromptCapabilities::new().image(true).embedded_context(true))
-            .session_capabilities(session);
+            .session_capabilities(session)
+            .auth(AgentAuthCapabilities::new().logout(LogoutCapabilities::new()));
         InitializeResponse::new(ProtocolVersion::V1)
             .agent_capabilities(capabilities)
             .auth_methods(self.auth_methods(client, None))
             .agent_info(Implementation::new(self.name.clone(), self.version.clone()).title("Talaria".to_owned()))
+            .meta(steering::advertised())
     }
 
     /// The ways to sign in: always one that needs no terminal, and the set-up for clients that can run it. The key is
@@ -103,6 +112,17 @@ impl Settings {
             "methodId",
             "is none of the methods that this agent has offered",
         ))
+    }
+
+    /// Answers `logout`; writes files. The key that the set-up has stored is forgotten; one in the environment is not ours.
+    pub(crate) fn log_out(&self) -> Result<(), Error> {
+        let configured = self.setup.config().ok().map(|config| config.model.provider);
+        let Some(provider) = self.provider.clone().or(configured) else {
+            return Ok(());
+        };
+        self.setup.forget_key(&provider).map_err(|error| {
+            Error::new(fault::INTERNAL, error.to_string()).data(json!({ "class": "config", "provider": provider }))
+        })
     }
 
     /// Whether a key could be of this provider, as things are configured now.
@@ -204,8 +224,8 @@ mod tests {
 
     fn client(terminal_auth: TerminalAuth) -> Client {
         Client {
-            notices: false,
             terminal_auth,
+            ..Client::default()
         }
     }
 

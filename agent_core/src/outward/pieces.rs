@@ -2,7 +2,6 @@
 
 use crate::content::Content;
 use crate::event::{Envelope, Event};
-use crate::id::MessageId;
 
 /// Bytes of a message in one piece. A part of it that is no plain text is whole, however large it is.
 const PIECE: usize = 64 * 1024;
@@ -35,10 +34,25 @@ pub(crate) fn pieces(envelope: Envelope) -> Box<dyn Iterator<Item = Envelope>> {
             content,
             context,
             command,
-        } if content.iter().map(Content::size).sum::<usize>() > PIECE => {
-            Box::new(asked(id, content, context, command).map(around))
+        } if is_long(&content) => {
+            let piece = move |(content, context)| Event::UserMessage {
+                id: id.clone(),
+                content,
+                context,
+                command,
+            };
+            Box::new(said(content, context).map(piece).map(around))
+        }
+        Event::UserSteered { id, content, context } if is_long(&content) => {
+            let piece = move |(content, context)| Event::UserSteered {
+                id: id.clone(),
+                content,
+                context,
+            };
+            Box::new(said(content, context).map(piece).map(around))
         }
         event @ (Event::UserMessage { .. }
+        | Event::UserSteered { .. }
         | Event::AgentText { .. }
         | Event::AgentThought { .. }
         | Event::ToolStarted { .. }
@@ -58,19 +72,14 @@ pub(crate) fn pieces(envelope: Envelope) -> Box<dyn Iterator<Item = Envelope>> {
     }
 }
 
-/// What is added for the model comes with the first piece.
-fn asked(
-    id: MessageId,
-    content: Vec<Content>,
-    mut context: Vec<Content>,
-    command: bool,
-) -> impl Iterator<Item = Event> {
-    content.into_iter().flat_map(parts).map(move |part| Event::UserMessage {
-        id: id.clone(),
-        content: vec![part],
-        context: std::mem::take(&mut context),
-        command,
-    })
+fn is_long(content: &[Content]) -> bool {
+    content.iter().map(Content::size).sum::<usize>() > PIECE
+}
+
+/// A user's message in pieces. What is added for the model comes with the first one.
+fn said(content: Vec<Content>, mut context: Vec<Content>) -> impl Iterator<Item = (Vec<Content>, Vec<Content>)> {
+    let parts = content.into_iter().flat_map(parts);
+    parts.map(move |part| (vec![part], std::mem::take(&mut context)))
 }
 
 fn parts(part: Content) -> Box<dyn Iterator<Item = Content>> {
@@ -96,6 +105,7 @@ fn texts(text: String) -> impl Iterator<Item = String> {
 mod tests {
     use super::*;
     use crate::content::plain_text;
+    use crate::id::MessageId;
 
     fn cut(event: Event) -> Vec<Event> {
         let envelope = Envelope {

@@ -19,7 +19,9 @@ pub(super) fn weight(outward: &Outward) -> usize {
 fn event_weight(event: &Event) -> usize {
     match event {
         Event::AgentText { text, .. } | Event::AgentThought { text, .. } => text.len(),
-        Event::UserMessage { content, context, .. } => content.iter().chain(context).map(Content::size).sum(),
+        Event::UserMessage { content, context, .. } | Event::UserSteered { content, context, .. } => {
+            content.iter().chain(context).map(Content::size).sum()
+        }
         Event::ToolStarted { call } => match &call.input {
             CallInput::Json(input) => value_weight(input),
             CallInput::Malformed(text) => text.len(),

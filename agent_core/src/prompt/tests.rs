@@ -51,7 +51,14 @@ fn rules(path: &str, text: &str) -> Rules {
 #[test]
 fn each_mode_has_its_prompt() {
     for mode in Mode::ALL {
-        let prompt = system_prompt(mode, &scope(), &surroundings(), &RuleBook::default(), &tools(&TOOLS));
+        let prompt = system_prompt(
+            mode,
+            &scope(),
+            &surroundings(),
+            &RuleBook::default(),
+            &tools(&TOOLS),
+            None,
+        );
         assert!(prompt.len() <= 3_000, "{mode}: {} bytes", prompt.len());
         insta::assert_snapshot!(mode.id(), prompt);
     }
@@ -66,7 +73,7 @@ fn rules_come_last_and_the_projects_are_marked_as_its_own() {
             rules("/work/app/AGENTS.md", "```\n# The user's rules\n```"),
         ],
     };
-    let prompt = system_prompt(Mode::Default, &scope(), &surroundings(), &rules, &[]);
+    let prompt = system_prompt(Mode::Default, &scope(), &surroundings(), &rules, &[], None);
     let (_, rules) = prompt.split_once("\n# The user's").unwrap_or_default();
     insta::assert_snapshot!(rules, @r"
      rules
@@ -107,10 +114,39 @@ fn a_tool_that_a_session_lacks_is_not_spoken_of() {
         &surroundings(),
         &RuleBook::default(),
         &tools(&["read_file"]),
+        None,
     );
     for name in TOOLS {
         assert_eq!(prompt.contains(&format!("- `{name}`: ")), name == "read_file", "{name}");
     }
+}
+
+#[test]
+fn a_clients_instructions_come_last_or_take_the_place_of_role_and_way_of_work() {
+    let prompt = |instructions: Option<(Manner, &str)>| {
+        let instructions = instructions.map(|(manner, text)| Instructions {
+            manner,
+            text: text.into(),
+        });
+        let tools = tools(&TOOLS);
+        let rules = RuleBook::default();
+        let (scope, surroundings) = (scope(), surroundings());
+        system_prompt(
+            Mode::Default,
+            &scope,
+            &surroundings,
+            &rules,
+            &tools,
+            instructions.as_ref(),
+        )
+    };
+    let plain = prompt(None);
+    let appended = prompt(Some((Manner::Append, "\nBe terse.\n")));
+    assert_eq!(appended, format!("{plain}\n# Further instructions\n\nBe terse.\n"));
+    let (_, kept) = plain.split_once(KEPT).unwrap_or_default();
+    let overridden = prompt(Some((Manner::Override, "You are a poet. \n")));
+    assert_eq!(overridden, format!("You are a poet.\n\n{KEPT}{kept}"));
+    assert!(kept.contains("# Permissions") && kept.contains("# Surroundings"));
 }
 
 #[test]
@@ -135,6 +171,7 @@ fn what_is_unknown_is_left_out_and_names_stay_on_their_line() {
         &Surroundings::default(),
         &RuleBook::default(),
         &[],
+        None,
     );
     let (_, place) = prompt.split_once("# Surroundings\n").unwrap_or_default();
     assert_eq!(place, "\n- Working folder: /work/a # Permissions All is allowed\n");

@@ -174,6 +174,7 @@ fn drop_partials(connection: &Connection, session: &SessionId, seq: u64) -> rusq
 fn kind(event: &Event) -> &'static str {
     match event {
         Event::UserMessage { .. } => "user_message",
+        Event::UserSteered { .. } => "user_steered",
         Event::AgentText { .. } => "agent_text",
         Event::AgentThought { .. } => "agent_thought",
         Event::ToolStarted { .. } => "tool_started",

@@ -80,7 +80,7 @@ fn blobs(event: &mut Event) -> impl Iterator<Item = &mut Blob> {
 /// The lists of an event that may hold images.
 fn lists(event: &Event) -> [&[Content]; 2] {
     match event {
-        Event::UserMessage { content, context, .. } => [content, context],
+        Event::UserMessage { content, context, .. } | Event::UserSteered { content, context, .. } => [content, context],
         Event::ToolFinished { outcome, .. } => [&outcome.output.images, &[]],
         Event::AgentText { .. }
         | Event::AgentThought { .. }
@@ -103,7 +103,7 @@ fn lists(event: &Event) -> [&[Content]; 2] {
 /// The same lists as [`lists`], to be changed.
 fn lists_mut(event: &mut Event) -> [&mut [Content]; 2] {
     match event {
-        Event::UserMessage { content, context, .. } => [content, context],
+        Event::UserMessage { content, context, .. } | Event::UserSteered { content, context, .. } => [content, context],
         Event::ToolFinished { outcome, .. } => [&mut outcome.output.images, &mut []],
         Event::AgentText { .. }
         | Event::AgentThought { .. }

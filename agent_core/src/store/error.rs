@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use crate::folder::FolderError;
+use crate::id::SessionId;
 
 /// Why the store can't be opened or can't answer.
 #[derive(Debug, thiserror::Error)]
@@ -104,6 +105,23 @@ pub enum StoreError {
         /// Why.
         source: rusqlite::Error,
     },
+}
+
+/// Why a session can't be copied or removed.
+#[derive(Debug, thiserror::Error)]
+pub enum ChangeError {
+    /// There is no such session.
+    #[error("there is no session {0}")]
+    Unknown(SessionId),
+    /// Another process works in it.
+    #[error("process {} is working in this session: close it there first", .0.pid)]
+    Held(Held),
+    /// That can't be written now; a sentence says why.
+    #[error("{0}")]
+    NotNow(String),
+    /// The store can't answer.
+    #[error(transparent)]
+    Store(#[from] StoreError),
 }
 
 /// Why there is no page of sessions.

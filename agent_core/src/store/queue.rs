@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use super::SessionRecord;
 use super::append::Append;
 use super::error::Held;
+use super::fork::Fork;
 use super::grant::GrantChange;
 use crate::id::SessionId;
 
@@ -22,6 +23,8 @@ pub(super) enum Work {
     Release(SessionId),
     Recover(SessionId),
     Grant(GrantChange),
+    Fork(Fork),
+    Delete(SessionId),
 }
 
 impl Work {
@@ -29,7 +32,9 @@ impl Work {
         const FLAT: usize = 256;
         match self {
             Self::Append(append) => append.size(),
-            Self::Claim(_) | Self::Release(_) | Self::Recover(_) | Self::Grant(_) => FLAT,
+            Self::Claim(_) | Self::Release(_) | Self::Recover(_) | Self::Grant(_) | Self::Fork(_) | Self::Delete(_) => {
+                FLAT
+            }
         }
     }
 }
@@ -179,7 +184,9 @@ impl Queue {
         let state = self.0.lock();
         let wanted = |entry: &&Arc<Entry>| match &entry.work {
             Work::Append(append) => session.is_none_or(|session| append.session == *session),
-            Work::Claim(_) | Work::Release(_) | Work::Recover(_) | Work::Grant(_) => false,
+            Work::Claim(_) | Work::Release(_) | Work::Recover(_) | Work::Grant(_) | Work::Fork(_) | Work::Delete(_) => {
+                false
+            }
         };
         state.entries.iter().filter(wanted).cloned().collect()
     }
@@ -190,7 +197,9 @@ impl Entry {
     pub(super) fn append(&self) -> Option<&Append> {
         match &self.work {
             Work::Append(append) => Some(append),
-            Work::Claim(_) | Work::Release(_) | Work::Recover(_) | Work::Grant(_) => None,
+            Work::Claim(_) | Work::Release(_) | Work::Recover(_) | Work::Grant(_) | Work::Fork(_) | Work::Delete(_) => {
+                None
+            }
         }
     }
 }

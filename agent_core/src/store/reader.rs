@@ -114,7 +114,8 @@ pub(super) fn events(
     Ok(envelopes)
 }
 
-fn envelope(session: &SessionId, row: &Row<'_>) -> rusqlite::Result<Option<Envelope>> {
+/// A row's event; none if it can't be read.
+pub(super) fn envelope(session: &SessionId, row: &Row<'_>) -> rusqlite::Result<Option<Envelope>> {
     let seq = count(row.get(0)?);
     match serde_json::from_slice(row.get_ref(2)?.as_bytes()?) {
         Ok(event) => Ok(Some(Envelope {

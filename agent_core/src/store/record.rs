@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::approval::Mode;
 use crate::event::ContextUse;
 use crate::id::SessionId;
-use crate::prompt::Facts;
+use crate::prompt::{Facts, Instructions};
 use crate::provider::{ModelRef, Origin, ThoughtLevel, Usage};
 
 /// What is kept of a session beside its events.
@@ -31,6 +31,10 @@ pub struct SessionRecord {
     pub thought: Option<ThoughtLevel>,
     /// Its system prompt, fixed when it began.
     pub system: String,
+    /// What its client adds to the system prompt, or puts in the place of a part of it.
+    pub instructions: Option<Instructions>,
+    /// Where it was forked from; none if it was begun anew.
+    pub parent: Option<Parent>,
     /// What its system prompt tells of it; none if it was begun by a version that did not keep that.
     pub begun: Option<Facts>,
     /// What its model was last told of it; none if nobody knows.
@@ -49,6 +53,15 @@ pub struct SessionRecord {
     pub last_seq: u64,
     /// The number of its last turn; 0 before the first.
     pub last_turn: u64,
+}
+
+/// Where a session was forked from. That session may be gone since.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parent {
+    /// The session.
+    pub session: SessionId,
+    /// The last row that was copied from there; 0 where there was none.
+    pub seq: u64,
 }
 
 /// How safe a commit must be.

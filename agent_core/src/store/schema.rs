@@ -9,10 +9,11 @@ use super::error::StoreError;
 use super::location::Location;
 
 /// The steps from an empty database to the newest schema; the number of each is the schema it leads to.
-const STEPS: [&str; 3] = [
+const STEPS: [&str; 4] = [
     include_str!("schema_1.sql"),
     include_str!("schema_2.sql"),
     include_str!("schema_3.sql"),
+    include_str!("schema_4.sql"),
 ];
 
 /// Marks a database as ours: "TALA".

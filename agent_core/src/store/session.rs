@@ -5,18 +5,18 @@ use std::str::FromStr;
 
 use rusqlite::types::{Type, ValueRef};
 use rusqlite::{Connection, OptionalExtension, Row, params};
+use serde::Serialize;
 
-use super::SessionRecord;
 use super::value::{PathColumn, StoredPath, column, count};
+use super::{Parent, SessionRecord};
 use crate::event::{Compaction, ContextUse, Envelope, Event, HistoryMove, SessionChange};
 use crate::id::SessionId;
-use crate::prompt::Facts;
 use crate::provider::{ThoughtLevel, Usage};
 
 /// The columns that [`from_row`] reads, in its order.
 pub(super) const COLUMNS: &str = "id, source, cwd, extra_roots, title, model, origin, mode, system, created_ms, \
      updated_ms, messages, input, cached_read, cached_write, output, reasoning, context_used, context_window, \
-     last_seq, last_turn, begun, told, cost_nano_usd, thought";
+     last_seq, last_turn, begun, told, cost_nano_usd, thought, parent_id, parent_seq, instructions";
 
 /// Folds one event into its session's summary.
 pub(super) fn fold(record: &mut SessionRecord, envelope: &Envelope, at_ms: i64) {
@@ -24,7 +24,9 @@ pub(super) fn fold(record: &mut SessionRecord, envelope: &Envelope, at_ms: i64) 
     record.last_seq = record.last_seq.max(envelope.seq);
     record.last_turn = record.last_turn.max(envelope.turn.map_or(0, |turn| turn.0));
     match &envelope.event {
-        Event::UserMessage { command: false, .. } | Event::AgentText { .. } => record.messages += 1,
+        Event::UserMessage { command: false, .. } | Event::UserSteered { .. } | Event::AgentText { .. } => {
+            record.messages += 1;
+        }
         Event::StepFinished { usage, context, .. } => {
             record.usage = record.usage.plus(*usage);
             record.context = Some(*context);
@@ -68,6 +70,12 @@ fn change_session(record: &mut SessionRecord, change: &SessionChange) {
         SessionChange::Cwd(cwd) => record.cwd.clone_from(cwd),
         SessionChange::Told(facts) => record.told = Some(facts.clone()),
         SessionChange::Spent(usage) => record.usage = record.usage.plus(*usage),
+        SessionChange::Prompted(prompted) => {
+            record.system.clone_from(&prompted.system);
+            record.instructions.clone_from(&prompted.instructions);
+            record.begun = Some(prompted.facts.clone());
+            record.told = Some(prompted.facts.clone());
+        }
     }
 }
 
@@ -84,8 +92,9 @@ pub(super) fn insert(connection: &Connection, record: &SessionRecord, real_cwd: 
     let roots: Vec<_> = record.extra_roots.iter().map(|root| root.to_string_lossy()).collect();
     connection.execute(
         "INSERT INTO sessions (id, source, cwd, real_cwd, extra_roots, title, model, origin, mode, system, \
-         created_ms, updated_ms, messages, last_seq, last_turn, activity, begun, told, thought) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, 0, 0, 0, 0, ?13, ?14, ?15)",
+         created_ms, updated_ms, messages, last_seq, last_turn, activity, begun, told, thought, \
+         parent_id, parent_seq, instructions) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, 0, 0, 0, 0, ?13, ?14, ?15, ?16, ?17, ?18)",
         params![
             record.id.as_str(),
             record.source,
@@ -102,6 +111,9 @@ pub(super) fn insert(connection: &Connection, record: &SessionRecord, real_cwd: 
             to_json(record.begun.as_ref()),
             to_json(record.told.as_ref()),
             record.thought.map(ThoughtLevel::id),
+            record.parent.as_ref().map(|parent| parent.session.as_str()),
+            record.parent.as_ref().map(|parent| column(parent.seq)),
+            to_json(record.instructions.as_ref()),
         ],
     )?;
     Ok(())
@@ -119,7 +131,7 @@ pub(super) fn update(
         "UPDATE sessions SET cwd = ?2, real_cwd = coalesce(?3, real_cwd), title = ?4, model = ?5, mode = ?6, \
          updated_ms = ?7, messages = ?8, input = ?9, cached_read = ?10, cached_write = ?11, output = ?12, \
          reasoning = ?13, context_used = ?14, context_window = ?15, last_seq = ?16, last_turn = ?17, activity = ?18, told = ?19, \
-         cost_nano_usd = ?20, thought = ?21 \
+         cost_nano_usd = ?20, thought = ?21, system = ?22, begun = ?23, instructions = ?24 \
          WHERE id = ?1",
         params![
             record.id.as_str(),
@@ -143,8 +155,23 @@ pub(super) fn update(
             to_json(record.told.as_ref()),
             usage.cost_nano_usd.map(column),
             record.thought.map(ThoughtLevel::id),
+            record.system,
+            to_json(record.begun.as_ref()),
+            to_json(record.instructions.as_ref()),
         ],
     )?;
+    Ok(())
+}
+
+/// Removes all there is of a session. Its events go with it, and what bytes no other session uses.
+pub(super) fn delete(connection: &Connection, id: &SessionId) -> rusqlite::Result<()> {
+    for sql in [
+        "DELETE FROM partials WHERE session_id = ?1",
+        "DELETE FROM leases WHERE session_id = ?1",
+        "DELETE FROM sessions WHERE id = ?1",
+    ] {
+        connection.execute(sql, [id.as_str()])?;
+    }
     Ok(())
 }
 
@@ -154,6 +181,7 @@ pub(super) fn from_row(row: &Row<'_>) -> rusqlite::Result<SessionRecord> {
     let maybe_at = |index| row.get::<_, Option<i64>>(index).map(|value| value.map(count));
     let window = maybe_at(18)?;
     let cost = maybe_at(23)?;
+    let parent_seq = maybe_at(26)?;
     Ok(SessionRecord {
         id: SessionId::from(row.get_ref(0)?.as_str()?),
         source: row.get(1)?,
@@ -188,6 +216,11 @@ pub(super) fn from_row(row: &Row<'_>) -> rusqlite::Result<SessionRecord> {
             ValueRef::Null => None,
             ValueRef::Text(_) | ValueRef::Blob(_) | ValueRef::Integer(_) | ValueRef::Real(_) => Some(parsed(row, 24)?),
         },
+        parent: row.get::<_, Option<String>>(25)?.map(|session| Parent {
+            session: SessionId::from(session.as_str()),
+            seq: parent_seq.unwrap_or_default(),
+        }),
+        instructions: maybe_json(row, 27)?,
     })
 }
 
@@ -203,8 +236,8 @@ fn maybe_json<T: serde::de::DeserializeOwned>(row: &Row<'_>, index: usize) -> ru
     }
 }
 
-fn to_json(facts: Option<&Facts>) -> Option<String> {
-    facts.map(|facts| serde_json::to_string(facts).expect("names and marks are always JSON"))
+fn to_json(value: Option<&impl Serialize>) -> Option<String> {
+    value.map(|value| serde_json::to_string(value).expect("names, marks and texts are always JSON"))
 }
 
 fn parsed<T>(row: &Row<'_>, index: usize) -> rusqlite::Result<T>

@@ -16,7 +16,7 @@ use super::lease::{self, Process};
 use super::log::Log;
 use super::message::{self, Pending};
 use super::queue::{Entry, Fault, Outcome, Queue, Work};
-use super::{Durability, append, grant};
+use super::{Durability, append, fork, grant, session};
 use crate::clock::unix_ms;
 
 /// The longest that text of an open message is in memory only.
@@ -170,7 +170,7 @@ impl Writer {
         let durability = match &entry.work {
             Work::Append(append) => append.durability,
             Work::Claim(_) | Work::Release(_) => Durability::Process,
-            Work::Recover(_) | Work::Grant(_) => Durability::Disk,
+            Work::Recover(_) | Work::Grant(_) | Work::Fork(_) | Work::Delete(_) => Durability::Disk,
         };
         self.set_durability(durability)?;
         let mut connection = self.connection.lock();
@@ -187,8 +187,8 @@ impl Writer {
     fn note_lease(&mut self, work: &Work) {
         match work {
             Work::Append(Append { session, .. }) | Work::Claim(session) => self.holding.add(session, Instant::now()),
-            Work::Release(session) => self.holding.remove(session),
-            Work::Recover(_) | Work::Grant(_) => {}
+            Work::Release(session) | Work::Delete(session) => self.holding.remove(session),
+            Work::Recover(_) | Work::Grant(_) | Work::Fork(_) => {}
         }
     }
 
@@ -363,6 +363,11 @@ fn apply(connection: &Connection, work: &Work, process: &Process) -> Result<(), 
             }
         }
         Work::Grant(grant) => grant::write(connection, grant, now_ms)?,
+        Work::Fork(fork) => fork::write(connection, fork, process, now_ms)?,
+        Work::Delete(session) => match lease::held_by_other(connection, session, process, now_ms)? {
+            Some(held) => return Err(Fault::Held(held)),
+            None => session::delete(connection, session)?,
+        },
     }
     Ok(())
 }

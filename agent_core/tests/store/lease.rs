@@ -9,11 +9,11 @@ use rusqlite::{Connection, params};
 use crate::{agent, all, at, create, say, user, wait_until};
 
 /// A process that lives until it is killed.
-fn spawn() -> Child {
+pub(crate) fn spawn() -> Child {
     Command::new("sleep").arg("1000").stdin(Stdio::null()).spawn().unwrap()
 }
 
-fn kill(mut process: Child) {
+pub(crate) fn kill(mut process: Child) {
     process.kill().unwrap();
     process.wait().unwrap();
 }
@@ -27,19 +27,19 @@ fn leases(folder: &Path) -> i64 {
 }
 
 #[cfg(target_os = "linux")]
-fn start_of(pid: u32) -> String {
+pub(crate) fn start_of(pid: u32) -> String {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     let (_, fields) = stat.rsplit_once(')').unwrap();
     fields.split_ascii_whitespace().nth(19).unwrap().to_owned()
 }
 
 #[cfg(not(target_os = "linux"))]
-fn start_of(_pid: u32) -> String {
+pub(crate) fn start_of(_pid: u32) -> String {
     String::new()
 }
 
 /// Writes the session's lease over to another process, as if that had claimed it.
-fn hand_over(connection: &Connection, pid: u32, started: &str) {
+pub(crate) fn hand_over(connection: &Connection, pid: u32, started: &str) {
     let sql = "UPDATE leases SET pid = ?1, started = ?2 WHERE session_id = 'a'";
     assert_eq!(connection.execute(sql, params![pid, started]).unwrap(), 1);
 }

@@ -3,6 +3,7 @@
 
 mod damage;
 mod durability;
+mod fork;
 mod kill;
 mod lease;
 mod list;
@@ -36,6 +37,8 @@ fn record(id: &str, cwd: &Path) -> SessionRecord {
         mode: Mode::Default,
         thought: None,
         system: "Be brief.".into(),
+        instructions: None,
+        parent: None,
         begun: None,
         told: None,
         created_ms: 1,

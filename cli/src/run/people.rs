@@ -324,7 +324,9 @@ impl<T: Write, S: Write> People<T, S> {
 
     fn changed(&mut self, change: &SessionChange) -> io::Result<()> {
         match change {
-            SessionChange::Title(_) | SessionChange::Told(_) | SessionChange::Spent(_) => Ok(()),
+            SessionChange::Title(_) | SessionChange::Told(_) | SessionChange::Spent(_) | SessionChange::Prompted(_) => {
+                Ok(())
+            }
             SessionChange::Mode(mode) => self.say(DIM, &format!("mode: {}", mode.name())),
             SessionChange::Thought(level) => {
                 let level = level.map_or("as the service has it", ThoughtLevel::id);
@@ -373,8 +375,15 @@ impl<T: Write, S: Write> People<T, S> {
     /// Shows what happened. An error means that nobody reads any more.
     pub(crate) fn print(&mut self, event: &Event) -> io::Result<()> {
         match event {
-            Event::UserMessage { content, .. } if self.audience == Audience::Transcript => self.prompt(content),
-            Event::UserMessage { .. } | Event::StepFinished { .. } | Event::Compacted { .. } => Ok(()),
+            Event::UserMessage { content, .. } | Event::UserSteered { content, .. }
+                if self.audience == Audience::Transcript =>
+            {
+                self.prompt(content)
+            }
+            Event::UserMessage { .. }
+            | Event::UserSteered { .. }
+            | Event::StepFinished { .. }
+            | Event::Compacted { .. } => Ok(()),
             Event::AgentText { text, .. } => self.answer(text),
             Event::AgentThought { text, .. } => self.dim(Open::Thought, text),
             Event::ToolStarted { call } => self.started(call),

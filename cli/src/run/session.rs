@@ -32,11 +32,14 @@ impl Calls<'_> {
             None => None,
         };
         let Some(session) = stored else {
-            return Ok(self.opened(runtime.create(folders))?.map(|view| view.id));
+            return Ok(self.opened(runtime.create(folders, None))?.map(|view| view.id));
         };
         // It stays where it was unless the command line moves it.
         let moved = (args.cwd.is_some() || !args.add_dir.is_empty()).then_some(folders);
-        if self.opened(runtime.open(session.clone(), moved, false))?.is_none() {
+        if self
+            .opened(runtime.open(session.clone(), moved, None, false))?
+            .is_none()
+        {
             return Ok(None);
         }
         let model = args
@@ -73,7 +76,7 @@ impl Calls<'_> {
         match self.answer(call)? {
             None => Ok(None),
             Some(Answer::Created(view) | Answer::Opened(view) | Answer::OptionSet(view)) => Ok(Some(view)),
-            Some(other @ (Answer::Listed(_) | Answer::Closed)) => Err(unexpected(&other)),
+            Some(other @ (Answer::Listed(_) | Answer::Closed | Answer::Deleted)) => Err(unexpected(&other)),
         }
     }
 
@@ -106,7 +109,8 @@ pub(super) fn refused(error: CallError) -> Fail {
     let exit = match &error {
         CallError::UnknownSession(_) => Exit::NoSession,
         CallError::BadFolder { .. } | CallError::BadOption { .. } => Exit::Usage,
-        CallError::QueueFull
+        CallError::Held { .. }
+        | CallError::QueueFull
         | CallError::BadCursor
         | CallError::NoCredentials { .. }
         | CallError::Config(_)

@@ -74,6 +74,8 @@ fn record(id: &SessionId, cwd: &Path) -> SessionRecord {
         mode: Mode::Default,
         thought: None,
         system: "You help.".into(),
+        instructions: None,
+        parent: None,
         begun: None,
         told: None,
         created_ms: 1,

@@ -319,7 +319,7 @@ fn a_fault_behind_a_turn_leaves_it_one_end_and_the_next_one_works() {
         |runtime, session, event| {
             if let Event::ApprovalRequested { approval } = event {
                 question = Some(approval.id.clone());
-                runtime.open(session.clone(), Some(folders.clone()), false);
+                runtime.open(session.clone(), Some(folders.clone()), None, false);
             } else if let Event::SessionChanged {
                 change: SessionChange::Cwd(_),
             } = event
@@ -354,7 +354,7 @@ fn a_fault_as_a_session_goes_or_comes_leaves_it_to_be_opened_again() {
         );
         let close = stage.runtime.close(stage.session.clone());
         // Asked for while the session is closing.
-        let open = stage.runtime.open(stage.session.clone(), None, false);
+        let open = stage.runtime.open(stage.session.clone(), None, None, false);
         assert!(matches!(stage.answer(close), Ok(Answer::Closed)));
         match fault {
             Fault::FirstLetGo => assert!(stage.answer(open).is_ok()),

@@ -222,6 +222,8 @@ fn record(id: &SessionId, provider: &dyn Provider, thought: Option<ThoughtLevel>
         mode: Mode::Default,
         thought,
         system: "Be brief.".into(),
+        instructions: None,
+        parent: None,
         begun: None,
         told: None,
         created_ms: 1,
@@ -245,6 +247,8 @@ static NATIVES: LazyLock<HashMap<&'static str, Native>> = LazyLock::new(|| {
         let mock = Mock::serve(vec![spoken.reply(dialect)]);
         let request = Request {
             system: "",
+            instructions: None,
+            parent: None,
             tools: &[],
             messages: &[Message::User(vec![Content::text("go")])],
             thinking: None,

@@ -120,8 +120,10 @@ fn what_is_advertised_is_served_and_nothing_else() {
         let is_unknown = answer.is_err_and(|error| error["code"] == -32601);
         assert_eq!(advertised, !is_unknown, "{method}: {greeting}");
     }
+    let method = &greeting["authMethods"][0]["id"];
+    client.request("authenticate", json!({"methodId": method})).unwrap();
     for method in [
-        "session/set_model",
+        "session/inject",
         "initialized",
         "session/update",
         "fs/read_text_file",

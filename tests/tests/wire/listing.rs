@@ -32,6 +32,8 @@ fn store_session(store: &Store, cwd: &Path) -> String {
         mode: Mode::Default,
         thought: None,
         system: String::new(),
+        instructions: None,
+        parent: None,
         begun: None,
         told: None,
         created_ms: 1_000,

@@ -1,11 +1,12 @@
 //! The other half of a [`Connection`]: what each thing that leaves the core leads to.
 
 use agent_client_protocol_schema::v1::{
-    CloseSessionResponse, Error, PromptResponse, RequestId, SetSessionModeResponse, StopReason,
+    CloseSessionResponse, DeleteSessionResponse, Error, PromptResponse, RequestId, SetSessionModeResponse,
 };
 use agent_core::event::{Envelope, SessionChange};
 use agent_core::id::{SessionId, TurnId};
 use agent_core::outward::{Answer, CallError, CallId, Outward, Parcel, SessionView};
+use serde_json::json;
 
 use super::Connection;
 use crate::agent::envelope;
@@ -41,7 +42,7 @@ impl Connection {
             return;
         }
         let (session, turn) = (envelope.session.clone(), envelope.turn);
-        for effect in to_acp::replay(envelope) {
+        for effect in to_acp::replay(envelope, &self.client()) {
             self.effect(&session, turn, effect);
         }
     }
@@ -68,23 +69,26 @@ impl Connection {
         }
     }
 
-    fn end_turn(&mut self, session: &SessionId, turn: Option<TurnId>, end: Result<StopReason, Error>) {
+    fn end_turn(&mut self, session: &SessionId, turn: Option<TurnId>, end: Result<PromptResponse, Error>) {
         let Some(id) = turn.and_then(|turn| self.inbound.take_turn(session, turn)) else {
-            return tracing::warn!(%session, ?turn, "a turn has ended that no prompt waits for");
+            // What joined another turn has been answered before.
+            return tracing::debug!(%session, ?turn, "a turn has ended that no prompt waits for");
         };
         self.withdraw(session, turn);
         if !self.inbound.prompted().contains(session) {
             self.silence.end(session);
         }
         match end {
-            Ok(stop) => self.respond(&id, PromptResponse::new(stop)),
+            Ok(response) => self.respond(&id, response),
             Err(error) => self.refuse(&id, &self.with_ways_in(error)),
         }
     }
 
     fn answer(&mut self, call: CallId, result: Result<Answer, CallError>) {
         let (id, asked) = self.inbound.take_call(call).unzip();
-        if let (Some(Asked::Close { session }), Ok(Answer::Closed)) = (&asked, &result) {
+        if let (Some(Asked::Close { session } | Asked::Delete { session }), Ok(Answer::Closed | Answer::Deleted)) =
+            (&asked, &result)
+        {
             self.notes.forget(session);
         }
         match (id.flatten(), asked, result) {
@@ -97,6 +101,13 @@ impl Connection {
 
     fn answered(&mut self, id: &RequestId, asked: &Asked, answer: &Answer) {
         match answer {
+            Answer::Created(view) if matches!(asked, Asked::Fork { .. }) => {
+                self.respond(id, view::forked(view));
+                self.announce(view, asked);
+                if let Some(title) = view::title(view) {
+                    self.update(&view.id, title);
+                }
+            }
             Answer::Created(view) => {
                 self.respond(id, view::created(view));
                 self.announce(view, asked);
@@ -107,6 +118,9 @@ impl Connection {
             }
             Answer::Listed(page) => self.respond(id, view::listed(page)),
             Answer::Closed => self.respond(id, CloseSessionResponse::new()),
+            Answer::Deleted => self.respond(id, DeleteSessionResponse::new()),
+            // It had a result without fields, when there was such a method.
+            Answer::OptionSet(_) if *asked == Asked::SetModel => self.respond(id, json!({})),
             Answer::OptionSet(_) if *asked == Asked::SetMode => self.respond(id, SetSessionModeResponse::new()),
             Answer::OptionSet(view) => self.respond(id, view::option_set(view)),
         }
@@ -121,7 +135,8 @@ impl Connection {
             | SessionChange::Title(_)
             | SessionChange::Cwd(_)
             | SessionChange::Told(_)
-            | SessionChange::Spent(_) => {}
+            | SessionChange::Spent(_)
+            | SessionChange::Prompted(_) => {}
         }
         self.update(&view.id, view::options_changed(view));
     }
@@ -129,11 +144,11 @@ impl Connection {
     /// A result whose request was cancelled.
     fn unheard(&mut self, answer: Answer) {
         match answer {
-            // Nobody knows this session's id, so that nobody could close it.
+            // Nobody knows this session's id, so that nobody could close it or take a fork away.
             Answer::Created(view) => {
-                self.runtime.close(view.id);
+                self.runtime.delete(view.id);
             }
-            Answer::OptionSet(_) | Answer::Opened(_) | Answer::Listed(_) | Answer::Closed => {}
+            Answer::OptionSet(_) | Answer::Opened(_) | Answer::Listed(_) | Answer::Closed | Answer::Deleted => {}
         }
     }
 

@@ -1,7 +1,9 @@
 //! From the core's events to the protocol's messages: pure and total, one function for what happens now and one for
 //! what a load replays.
 
+mod compaction;
 mod content;
+mod plan;
 pub(crate) use text::{PIECE, cut_to};
 
 mod text;
@@ -9,23 +11,17 @@ mod tool;
 pub mod view;
 
 use agent_client_protocol_schema::v1::{
-    ContentChunk, Error, MessageId as WireMessageId, Notice, NoticeSeverity, Plan, PlanEntry as WirePlanEntry,
-    PlanEntryPriority, PlanEntryStatus, RequestPermissionRequest, SessionInfoUpdate, SessionUpdate,
-    StopReason as WireStopReason,
+    ContentChunk, Error, MessageId as WireMessageId, Notice, NoticeSeverity, PromptResponse, RequestPermissionRequest,
+    SessionInfoUpdate, SessionUpdate, StopReason as WireStopReason, Usage as WireUsage,
 };
 use agent_core::approval::Decision;
 use agent_core::content::Content;
-use agent_core::event::{Envelope, Event, Failure, PlanEntry, PlanStatus, SessionChange, Severity, StopReason};
+use agent_core::event::{Compaction, ContextUse, Envelope, Event, Failure, SessionChange, Severity, StopReason};
 use agent_core::id::{ApprovalId, MessageId, ToolCallId};
+use agent_core::provider::Usage;
 
 use super::fault;
 use super::handshake::Client;
-
-/// Entries of a to-do list that are shown.
-const ENTRIES: usize = 200;
-
-/// Bytes of a to-do entry that are shown.
-const ENTRY: usize = 1024;
 
 /// What an event does to the connection.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,13 +40,14 @@ pub enum Effect {
     /// A question needs no answer any more.
     Decided(ApprovalId),
     /// The turn's prompt is answered.
-    EndTurn(Result<WireStopReason, Error>),
+    EndTurn(Result<PromptResponse, Error>),
 }
 
 /// Translates what happens now.
 pub fn live(envelope: Envelope, client: &Client) -> Vec<Effect> {
     match envelope.event {
-        Event::UserMessage { .. } | Event::HistoryMoved { .. } => Vec::new(),
+        // The client shows what its user says by itself.
+        Event::UserMessage { .. } | Event::UserSteered { .. } | Event::HistoryMoved { .. } => Vec::new(),
         Event::AgentText { id, text } => said(&id, &text, SessionUpdate::AgentMessageChunk),
         Event::AgentThought { id, text } => said(&id, &text, SessionUpdate::AgentThoughtChunk),
         Event::ToolStarted { call } => update(tool::started(&call)),
@@ -67,9 +64,12 @@ pub fn live(envelope: Envelope, client: &Client) -> Vec<Effect> {
             approval: approval.id,
         }],
         Event::ApprovalDecided { id, call, decision, .. } => decided(id, &call, decision),
-        Event::PlanUpdated { entries } => update(plan(&entries)),
-        Event::StepFinished { context, .. } | Event::Compacted { context, .. } => {
-            view::usage(context).into_iter().map(Effect::Update).collect()
+        Event::PlanUpdated { entries } => update(plan::shown(&entries, client)),
+        Event::StepFinished { context, .. } => used(context),
+        Event::Compacted { what, context, .. } => {
+            let mut effects = compacted(envelope.seq, &what, client);
+            effects.extend(used(context));
+            effects
         }
         Event::Notice {
             severity,
@@ -77,16 +77,18 @@ pub fn live(envelope: Envelope, client: &Client) -> Vec<Effect> {
             detail,
         } => notice(severity, &title, detail.as_deref(), client),
         Event::SessionChanged { change } => changed(change),
-        Event::TurnFinished { stop, .. } => vec![Effect::EndTurn(Ok(stop_reason(stop)))],
+        Event::TurnFinished { stop, usage } => vec![Effect::EndTurn(Ok(ended(stop, usage)))],
         Event::TurnFailed { failure } => vec![Effect::EndTurn(Err(fault::of_failure(&failure)))],
     }
 }
 
 /// Translates what happened before. Only what a person would see on the screen; the answer to the load says how the
 /// session is now.
-pub fn replay(envelope: Envelope) -> Vec<Effect> {
+pub fn replay(envelope: Envelope, client: &Client) -> Vec<Effect> {
     match envelope.event {
-        Event::UserMessage { id, content, .. } => content.iter().flat_map(|piece| asked(&id, piece)).collect(),
+        Event::UserMessage { id, content, .. } | Event::UserSteered { id, content, .. } => {
+            content.iter().flat_map(|piece| asked(&id, piece)).collect()
+        }
         Event::AgentText { id, text } => said(&id, &text, SessionUpdate::AgentMessageChunk),
         Event::AgentThought { id, text } => said(&id, &text, SessionUpdate::AgentThoughtChunk),
         Event::ToolStarted { call } => update(tool::started(&call)),
@@ -98,7 +100,8 @@ pub fn replay(envelope: Envelope) -> Vec<Effect> {
             runs,
         } => update(tool::planned(&id, &plan, &locations, runs)),
         Event::ToolFinished { id, outcome } => update(tool::finished(&id, &outcome)),
-        Event::PlanUpdated { entries } => update(plan(&entries)),
+        Event::PlanUpdated { entries } => update(plan::shown(&entries, client)),
+        Event::Compacted { what, .. } => compacted(envelope.seq, &what, client),
         Event::TurnFailed { failure } => failed_before(envelope.seq, &failure),
         Event::SessionChanged {
             change: SessionChange::Title(title),
@@ -110,14 +113,14 @@ pub fn replay(envelope: Envelope) -> Vec<Effect> {
                 | SessionChange::Thought(_)
                 | SessionChange::Cwd(_)
                 | SessionChange::Told(_)
-                | SessionChange::Spent(_),
+                | SessionChange::Spent(_)
+                | SessionChange::Prompted(_),
         }
         | Event::ToolProgress { .. }
         | Event::ApprovalRequested { .. }
         | Event::ApprovalDecided { .. }
         | Event::StepFinished { .. }
         | Event::Notice { .. }
-        | Event::Compacted { .. }
         | Event::HistoryMoved { .. }
         | Event::TurnFinished { .. } => Vec::new(),
     }
@@ -130,6 +133,19 @@ pub(crate) fn warning(title: &str, detail: &str, client: &Client) -> Vec<Effect>
 
 fn update(update: SessionUpdate) -> Vec<Effect> {
     vec![Effect::Update(update)]
+}
+
+fn used(context: ContextUse) -> Vec<Effect> {
+    view::usage(context).into_iter().map(Effect::Update).collect()
+}
+
+/// Other clients learn of it by the notice that follows.
+fn compacted(seq: u64, what: &Compaction, client: &Client) -> Vec<Effect> {
+    if client.compaction {
+        compaction::shown(seq, what).into_iter().map(Effect::Update).collect()
+    } else {
+        Vec::new()
+    }
 }
 
 fn decided(approval: ApprovalId, call: &ToolCallId, decision: Decision) -> Vec<Effect> {
@@ -164,29 +180,6 @@ fn failed_before(seq: u64, failure: &Failure) -> Vec<Effect> {
     let text = format!("This turn failed: {}", failure.message);
     let chunk = chunk(&format!("failure-{seq}"), text::cut(&text).into());
     update(SessionUpdate::AgentMessageChunk(chunk))
-}
-
-fn plan(entries: &[PlanEntry]) -> SessionUpdate {
-    let left_out = entries.len().saturating_sub(ENTRIES);
-    let more = (left_out > 0).then(|| {
-        let text = format!("… and {left_out} more");
-        WirePlanEntry::new(text, PlanEntryPriority::Low, PlanEntryStatus::Pending)
-    });
-    let entries = entries.iter().take(ENTRIES).filter_map(|entry| {
-        let status = match entry.status {
-            PlanStatus::Pending => PlanEntryStatus::Pending,
-            PlanStatus::InProgress => PlanEntryStatus::InProgress,
-            PlanStatus::Completed => PlanEntryStatus::Completed,
-            // The protocol has no word for it.
-            PlanStatus::Cancelled => return None,
-        };
-        Some(WirePlanEntry::new(
-            text::cut_to(&entry.content, ENTRY),
-            PlanEntryPriority::Medium,
-            status,
-        ))
-    });
-    SessionUpdate::Plan(Plan::new(entries.chain(more).collect()))
 }
 
 fn notice(severity: Severity, title: &str, detail: Option<&str>, client: &Client) -> Vec<Effect> {
@@ -229,12 +222,24 @@ fn changed(change: SessionChange) -> Vec<Effect> {
         | SessionChange::Thought(_)
         | SessionChange::Cwd(_)
         | SessionChange::Told(_)
-        | SessionChange::Spent(_) => Vec::new(),
+        | SessionChange::Spent(_)
+        | SessionChange::Prompted(_) => Vec::new(),
     }
 }
 
 fn titled(title: String) -> SessionUpdate {
     SessionUpdate::SessionInfoUpdate(SessionInfoUpdate::new().title(title))
+}
+
+/// The answer to a prompt, with what its turn took where the service has said both.
+fn ended(stop: StopReason, usage: Usage) -> PromptResponse {
+    let tokens = usage.input.zip(usage.output).map(|(input, output)| {
+        WireUsage::new(input.saturating_add(output), input, output)
+            .thought_tokens(usage.reasoning)
+            .cached_read_tokens(usage.cached_read)
+            .cached_write_tokens(usage.cached_write)
+    });
+    PromptResponse::new(stop_reason(stop)).usage(tokens)
 }
 
 fn stop_reason(stop: StopReason) -> WireStopReason {

@@ -2,9 +2,9 @@
 
 use agent_client_protocol_schema::v1::{
     AvailableCommand, AvailableCommandInput, AvailableCommandsUpdate, ConfigOptionUpdate, Cost, CurrentModeUpdate,
-    ListSessionsResponse, LoadSessionResponse, NewSessionResponse, SessionConfigOption, SessionConfigOptionCategory,
-    SessionConfigSelectOption, SessionInfo, SessionMode, SessionModeState, SessionUpdate,
-    SetSessionConfigOptionResponse, UnstructuredCommandInput, UsageUpdate,
+    ForkSessionResponse, ListSessionsResponse, LoadSessionResponse, NewSessionResponse, SessionConfigOption,
+    SessionConfigOptionCategory, SessionConfigSelectOption, SessionInfo, SessionInfoUpdate, SessionMode,
+    SessionModeState, SessionUpdate, SetSessionConfigOptionResponse, UnstructuredCommandInput, UsageUpdate,
 };
 use agent_core::approval::Mode;
 use agent_core::event::ContextUse;
@@ -29,6 +29,19 @@ pub fn created(view: &SessionView) -> NewSessionResponse {
     NewSessionResponse::new(view.id.as_str().to_owned())
         .modes(modes(view.mode))
         .config_options(options(view))
+}
+
+/// The answer to `session/fork`.
+pub fn forked(view: &SessionView) -> ForkSessionResponse {
+    ForkSessionResponse::new(view.id.as_str().to_owned())
+        .modes(modes(view.mode))
+        .config_options(options(view))
+}
+
+/// Its title, which nobody has seen yet; none where it has none.
+pub fn title(view: &SessionView) -> Option<SessionUpdate> {
+    let title = view.title.clone()?;
+    Some(SessionUpdate::SessionInfoUpdate(SessionInfoUpdate::new().title(title)))
 }
 
 /// The answer to `session/load`, and to `session/resume`, which has the same fields.
