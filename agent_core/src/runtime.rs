@@ -214,6 +214,9 @@ impl Runtime {
     /// As [`prompt`](Self::prompt).
     pub fn join(&self, session: &SessionId, content: Vec<Content>) -> Result<Option<TurnId>, CallError> {
         let unknown = || CallError::UnknownSession(session.clone());
+        if self.0.is_ending() {
+            return Err(unknown());
+        }
         let session = self.0.session(session).ok_or_else(unknown)?;
         session.join(content, &self.0.backlog)
     }

@@ -166,9 +166,15 @@ fn the_architecture_names_each_thread() {
 #[test]
 fn the_tests_that_the_protocols_document_names_exist() {
     let read = |path: &str| std::fs::read_to_string(root().join(path)).unwrap();
-    let translation = read("tests/tests/translation.rs");
+    let translation = read("tests/tests/translation.rs") + &read("tests/tests/translation/gates.rs");
     let wire = read("acp_adapter/tests/wire.rs");
     let inside: String = sources("acp_adapter").into_iter().map(|(_, text)| text).collect();
+    let suite_of = |folder: &str| -> String {
+        let inside = |path: &Path| path.starts_with(root().join(folder));
+        let files = files().into_iter().filter(|(path, _)| inside(path));
+        files.map(|(_, text)| text).collect()
+    };
+    let (behaviours, on_the_wire) = (suite_of("tests/tests/behaviours"), suite_of("tests/tests/wire"));
     let document = read("docs/protocol.md");
     let pieces: Vec<&str> = document.split('`').collect();
     let (mut usual, mut suite, mut found) = ("none", "none", 0);
@@ -178,11 +184,15 @@ fn the_tests_that_the_protocols_document_names_exist() {
             usual = "A";
         } else if before.contains("(in T,") {
             usual = "T";
+        } else if before.contains("(in B)") {
+            usual = "B";
         }
         suite = match before.split_whitespace().next_back() {
             Some("A" | "(A") => "A",
             Some("T" | "(T") => "T",
             Some("W" | "(W") => "W",
+            Some("B" | "(B") => "B",
+            Some("X" | "(X") => "X",
             Some(",") => suite,
             Some(_) | None => usual,
         };
@@ -192,6 +202,8 @@ fn the_tests_that_the_protocols_document_names_exist() {
                 "A" => &inside,
                 "T" => &translation,
                 "W" => &wire,
+                "B" => &behaviours,
+                "X" => &on_the_wire,
                 _ => panic!("{name} is in no suite"),
             };
             assert!(text.contains(&format!("fn {name}()")), "{name} is not in {suite}");

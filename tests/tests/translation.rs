@@ -42,8 +42,11 @@ static SCHEMAS: LazyLock<[Value; 2]> = LazyLock::new(|| {
     .map(|text| serde_json::from_str(text).unwrap())
 });
 
-/// The validators that were made, by the schema and the type.
-static VALIDATORS: LazyLock<Mutex<BTreeMap<(usize, String), Arc<Validator>>>> = LazyLock::new(Mutex::default);
+/// Validators by the schema and the type.
+type Validators = BTreeMap<(usize, String), Arc<Validator>>;
+
+/// Those that were made.
+static VALIDATORS: LazyLock<Mutex<Validators>> = LazyLock::new(Mutex::default);
 
 fn validator(schema: usize, kind: &str) -> Arc<Validator> {
     let make = || {

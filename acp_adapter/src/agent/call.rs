@@ -103,6 +103,24 @@ impl Call {
     }
 }
 
+impl Call {
+    /// Whether it opens a session or has work done, which needs a user who has not signed out.
+    pub(crate) fn begins_something(&self) -> bool {
+        match self {
+            Self::New { .. } | Self::Open { .. } | Self::Fork { .. } | Self::Prompt { .. } | Self::Steer { .. } => true,
+            Self::Initialize(_)
+            | Self::Authenticate { .. }
+            | Self::Logout
+            | Self::List { .. }
+            | Self::Close(_)
+            | Self::Delete(_)
+            | Self::SetMode { .. }
+            | Self::SetModel { .. }
+            | Self::SetOption { .. } => false,
+        }
+    }
+}
+
 fn authenticate(params: Value) -> Result<Call, Error> {
     let request: AuthenticateRequest = params::read(params)?;
     Ok(Call::Authenticate {

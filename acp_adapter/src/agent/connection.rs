@@ -130,17 +130,13 @@ impl Connection {
         }
     }
 
-    /// Lets a call pass, unless it needs a user who has signed in.
+    /// Lets a call pass, unless it begins something and the user has signed out.
     fn admit(&self, call: Call) -> Result<Call, Error> {
-        match call {
-            Call::New { .. } | Call::Open { .. } | Call::Fork { .. } | Call::Prompt { .. } | Call::Steer { .. }
-                if self.is_signed_out =>
-            {
-                let methods = self.settings.auth_methods(&self.client(), None);
-                Err(fault::signed_out(&json!(methods)))
-            }
-            call => Ok(call),
+        if self.is_signed_out && call.begins_something() {
+            let methods = self.settings.auth_methods(&self.client(), None);
+            return Err(fault::signed_out(&json!(methods)));
         }
+        Ok(call)
     }
 
     fn call(&mut self, id: RequestId, call: Call) {

@@ -12,17 +12,19 @@ pub(crate) fn read(prompt: Option<SystemPrompt>) -> Result<Option<Instructions>,
 }
 
 fn instructions(prompt: SystemPrompt) -> Result<Instructions, Error> {
-    let manner = match prompt.mode {
-        SystemPromptMode::Append => Manner::Append,
-        SystemPromptMode::Override => Manner::Override,
-        _ => return Err(refused("mode", "expected `append` or `override`")),
+    let manner = if prompt.mode == SystemPromptMode::Append {
+        Manner::Append
+    } else if prompt.mode == SystemPromptMode::Override {
+        Manner::Override
+    } else {
+        return Err(refused("mode", "expected `append` or `override`"));
     };
     let mut texts = Vec::new();
     for (index, block) in prompt.content.into_iter().enumerate() {
-        match block {
-            ContentBlock::Text(text) => texts.push(text.text),
-            _ => return Err(refused(&format!("content[{index}]"), "only text is taken here")),
-        }
+        let ContentBlock::Text(text) = block else {
+            return Err(refused(&format!("content[{index}]"), "only text is taken here"));
+        };
+        texts.push(text.text);
     }
     let text = texts.join("\n\n");
     if text.trim().is_empty() {

@@ -137,10 +137,10 @@ fn visible(connection: &Connection, from: &SessionId, upto: u64) -> rusqlite::Re
 /// The turns without an end, but for those that another one has followed: they broke off.
 fn open_turns(connection: &Connection, from: &SessionId, upto: u64) -> rusqlite::Result<Vec<i64>> {
     let mut statement = connection.prepare(
-        "SELECT turn FROM events AS begin WHERE session_id = ?1 AND seq <= ?2 AND turn IS NOT NULL \
-         GROUP BY turn HAVING sum(kind IN ('turn_finished', 'turn_failed')) = 0 \
-         AND NOT EXISTS (SELECT 1 FROM events AS next WHERE next.session_id = ?1 AND next.seq <= ?2 \
-         AND next.kind = 'user_message' AND next.seq > min(begin.seq) AND next.turn <> begin.turn \
+        "SELECT turn FROM (SELECT turn, min(seq) AS first, sum(kind IN ('turn_finished', 'turn_failed')) AS ends \
+         FROM events WHERE session_id = ?1 AND seq <= ?2 AND turn IS NOT NULL GROUP BY turn) AS begun \
+         WHERE ends = 0 AND NOT EXISTS (SELECT 1 FROM events AS next WHERE next.session_id = ?1 AND next.seq <= ?2 \
+         AND next.seq > begun.first AND next.turn <> begun.turn AND next.kind = 'user_message' \
          AND instr(next.body, '\"command\":true') = 0)",
     )?;
     let rows = statement.query_map(params![from.as_str(), column(upto)], |row| row.get(0))?;

@@ -152,3 +152,26 @@ fn options_of_sessions_that_work_at_the_same_time_stay_apart() {
     assert_eq!((asked.len(), &asked[0]["sessionId"]), (1, &json!(asking)));
     assert_eq!(folders.map(|folder| folder.join("a.txt").exists()), [false, true]);
 }
+
+#[test]
+fn a_model_is_set_by_the_older_method_too() {
+    let home = Home::with_config(&two_providers("http://127.0.0.1:9/v1", "http://127.0.0.1:9/v1"));
+    let (mut client, session) = Client::with_session(&home);
+    let set = |client: &mut Client, model: &str| {
+        client.request("session/set_model", json!({"sessionId": session, "modelId": model}))
+    };
+    assert_eq!(set(&mut client, "two/b").unwrap(), json!({}));
+    let updates = client.updates(0);
+    let update = updates
+        .iter()
+        .find(|update| update["sessionUpdate"] == "config_option_update");
+    assert_eq!(
+        option(&update.unwrap()["configOptions"], "model")["currentValue"],
+        "two/b"
+    );
+    let error = set(&mut client, "none/none").unwrap_err();
+    assert_eq!(
+        (&error["code"], &error["data"]["field"]),
+        (&json!(-32602), &json!("modelId"))
+    );
+}

@@ -247,8 +247,6 @@ static NATIVES: LazyLock<HashMap<&'static str, Native>> = LazyLock::new(|| {
         let mock = Mock::serve(vec![spoken.reply(dialect)]);
         let request = Request {
             system: "",
-            instructions: None,
-            parent: None,
             tools: &[],
             messages: &[Message::User(vec![Content::text("go")])],
             thinking: None,

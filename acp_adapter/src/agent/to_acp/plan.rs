@@ -16,15 +16,15 @@ const ENTRIES: usize = 200;
 const ENTRY: usize = 1024;
 
 /// The name of the one list that a session has.
-const TODO: &str = "todo";
+const NAME: &str = "todo";
 
 /// The whole list; one without entries is taken off the screen.
 pub(super) fn shown(entries: &[PlanEntry], client: &Client) -> SessionUpdate {
     let entries = wire(entries);
     match (client.plan, entries.is_empty()) {
         (false, _) => SessionUpdate::Plan(Plan::new(entries)),
-        (true, true) => SessionUpdate::PlanRemoved(PlanRemoved::new(TODO)),
-        (true, false) => SessionUpdate::PlanUpdate(PlanUpdate::new(PlanUpdateContent::items(TODO, entries))),
+        (true, true) => SessionUpdate::PlanRemoved(PlanRemoved::new(NAME)),
+        (true, false) => SessionUpdate::PlanUpdate(PlanUpdate::new(PlanUpdateContent::items(NAME, entries))),
     }
 }
 
