@@ -8,6 +8,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use acp_adapter::agent::{Lines, ServeError, Settings, serve};
+use agent_core::asker::Asker;
 use agent_core::cancel::Cancel;
 use agent_core::config::Config;
 use agent_core::content::Content;
@@ -57,7 +58,7 @@ impl Setup for Scripted {
 struct NoTools;
 
 impl Workspaces for NoTools {
-    fn open(&self, _: Scope, _: &Config) -> Arc<dyn Workspace> {
+    fn open(&self, _: Scope, _: &Config, _: Asker) -> Arc<dyn Workspace> {
         Arc::new(Self)
     }
 }
@@ -75,7 +76,7 @@ impl Workspace for NoTools {
         RuleBook::default()
     }
 
-    fn mention(&self, uri: &str) -> Vec<Content> {
+    fn mention(&self, uri: &str, _: &Cancel) -> Vec<Content> {
         vec![Content::text(uri)]
     }
 }

@@ -29,6 +29,8 @@ pub struct Config {
     pub terminal: TerminalConfig,
     /// How pages are fetched.
     pub web: WebConfig,
+    /// How files are read and written.
+    pub files: FilesConfig,
     /// What turns may cost.
     pub budget: BudgetConfig,
 }
@@ -43,6 +45,7 @@ impl Default for Config {
             approvals: ApprovalConfig::default(),
             terminal: TerminalConfig::default(),
             web: WebConfig::default(),
+            files: FilesConfig::default(),
             budget: BudgetConfig::default(),
         }
     }
@@ -166,11 +169,16 @@ pub struct ApprovalConfig {
 pub struct TerminalConfig {
     /// Seconds a command may take unless the call says otherwise.
     pub timeout_s: u64,
+    /// Where they run.
+    pub backend: TerminalBackend,
 }
 
 impl Default for TerminalConfig {
     fn default() -> Self {
-        Self { timeout_s: 180 }
+        Self {
+            timeout_s: 180,
+            backend: TerminalBackend::Local,
+        }
     }
 }
 
@@ -180,6 +188,36 @@ impl Default for TerminalConfig {
 pub struct WebConfig {
     /// Hosts that may be private ones, by their names or addresses.
     pub private_hosts: Vec<String>,
+}
+
+/// Where commands run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TerminalBackend {
+    /// As children of the agent.
+    #[default]
+    Local,
+    /// In the editor's terminals, where it has them; those in the background stay with the agent.
+    Client,
+}
+
+/// How files are read and written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct FilesConfig {
+    /// By whom.
+    pub backend: FilesBackend,
+}
+
+/// By whom files are read and written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FilesBackend {
+    /// By the editor, where it offers that; what was not saved yet counts.
+    #[default]
+    Auto,
+    /// On disk by the agent.
+    Local,
 }
 
 /// What turns may cost.

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
+use crate::asker::Desk;
 use crate::backlog::Backlog;
 use crate::end::End;
 use crate::event::{Event, Severity};
@@ -42,6 +43,8 @@ pub(crate) struct Engine {
     /// Real paths of our own folders.
     pub(crate) forbidden: Vec<PathBuf>,
     pub(crate) outlet: Outlet,
+    /// Where tools ask the surface.
+    pub(crate) desk: Arc<Desk>,
     sessions: Mutex<HashMap<SessionId, Arc<Session>>>,
     turns: Pool,
     calls: Pool,
@@ -78,6 +81,7 @@ impl Engine {
             workspaces: parts.workspaces,
             source: parts.source,
             preferences: parts.preferences,
+            desk: Desk::new(outlet.clone()),
             outlet,
             sessions: Mutex::default(),
             turns: Pool::new("turn", TURNS),

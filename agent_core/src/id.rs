@@ -70,6 +70,15 @@ text_id! {
     ApprovalId
 }
 
+text_id! {
+    /// A terminal of the surface, which names it.
+    TerminalId
+}
+
+/// Something that a tool has asked of the surface. Unique within a runtime.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct AskId(pub u64);
+
 /// A turn's number within its session: greater than those of all turns before it. It counts from 1, and goes on from
 /// the clock's Unix ms when this process comes back to a session that another one may have gone on with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

@@ -4,9 +4,11 @@
 //! is async, speaks HTTP or a protocol, reads the environment or the home folder, or prints.
 //!
 //! Reading order: [`event`] (the contract), [`runtime`] (what may be asked), `turn`, `asking`, `compact` and `calls` (the loop), `history`
-//! (the model's view), [`provider`], [`tool`], [`workspace`] and [`setup`] (the ports), [`store`].
+//! (the model's view), [`provider`], [`tool`], [`workspace`] and [`setup`] (the ports), [`surface`] and [`asker`] (what tools
+//! ask of an editor), [`store`].
 
 pub mod approval;
+pub mod asker;
 mod asking;
 mod backlog;
 pub mod boundary;
@@ -53,6 +55,7 @@ mod settings;
 pub mod setup;
 pub mod slash;
 pub mod store;
+pub mod surface;
 mod title;
 pub mod tool;
 mod turn;

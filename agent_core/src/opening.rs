@@ -303,7 +303,7 @@ fn settle(
         extra_roots: folders.extra_roots.clone(),
     };
     Settings {
-        workspace: engine.workspaces.open(scope, &config),
+        workspace: engine.workspaces.open(scope, &config, engine.desk.asker(id.clone())),
         models: engine.setup.models(&config).into(),
         folders,
         roots: roots.into(),

@@ -9,10 +9,11 @@ use std::path::PathBuf;
 use crate::approval::Mode;
 use crate::backlog::BACKLOG;
 use crate::event::{ContextUse, Envelope, SessionChange};
-use crate::id::SessionId;
+use crate::id::{AskId, SessionId};
 use crate::provider::{ModelRef, ThoughtLevel};
 use crate::session::QUEUE;
 use crate::slash::CommandInfo;
+use crate::surface::Ask;
 
 pub use outlet::{Outlet, Parcel, ROOM, outlet};
 pub(crate) use pieces::pieces;
@@ -32,6 +33,11 @@ pub enum Outward {
         /// The session as it is now.
         view: SessionView,
     },
+    /// A tool asks the surface for something; the answer goes to
+    /// [`Runtime::reply`](crate::runtime::Runtime::reply).
+    Ask(Ask),
+    /// Nobody waits any more for what was asked.
+    TakeBack(AskId),
     /// A call has its result.
     Answer {
         /// The call.

@@ -14,7 +14,7 @@ use crate::content::Content;
 use crate::deleting;
 use crate::engine::Engine;
 use crate::forking;
-use crate::id::{ApprovalId, SessionId, TurnId};
+use crate::id::{ApprovalId, AskId, SessionId, TurnId};
 use crate::opening;
 use crate::options;
 use crate::outward::{Answer, CallError, CallId, Parcel, outlet};
@@ -24,6 +24,7 @@ use crate::session::{Begin, Manner};
 use crate::setup::Setup;
 use crate::slash;
 use crate::store::{ListError, Store};
+use crate::surface::{Abilities, Reply};
 use crate::workspace::Workspaces;
 
 /// What a runtime is made of.
@@ -258,11 +259,23 @@ impl Runtime {
         }
     }
 
+    /// Notes what the surface can do for tools. Nothing until this is said, so it is said before the first session.
+    pub fn set_abilities(&self, abilities: Abilities) {
+        self.0.desk.set_abilities(abilities);
+    }
+
+    /// Answers what a session's tool has asked for: with what came, or in a sentence why nothing did. Silent if nobody
+    /// waits for it any more.
+    pub fn reply(&self, session: &SessionId, ask: AskId, reply: Result<Reply, String>) {
+        self.0.desk.reply(session, ask, reply);
+    }
+
     /// Cancels everything, stores it, ends what runs in the workspaces, and returns within about 2 s.
     pub fn shutdown(&self) {
         self.0.end();
         self.0.resting.end();
         self.0.all_sessions().iter().for_each(|session| session.cancel());
+        self.0.desk.close();
         self.0.wait_until_idle(SHUTDOWN);
         self.0.store.close();
         self.0.clear();

@@ -5,6 +5,7 @@
 
 use serde_json::Value;
 
+use crate::asker::Terminal;
 use crate::cancel::Cancel;
 use crate::event::{PlanEntry, Progress, ToolKind, ToolOutput};
 use crate::plan::{Location, Plan};
@@ -65,6 +66,10 @@ pub enum Report {
     Progress(Progress),
     /// The session's to-do list is now this.
     Todo(Vec<PlanEntry>),
+    /// It goes on in this terminal of the surface, which is kept until the call has ended.
+    Terminal(Terminal),
+    /// A question that nobody can be shown as a form: it is put as a text, and the turn ends with it.
+    Question(String),
 }
 
 /// Why a call did not do what it should. The model reads it, so it says what to do next.

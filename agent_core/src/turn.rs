@@ -17,7 +17,7 @@ use crate::engine::Engine;
 use crate::event::{ContextUse, ErrorClass, Event, Failure, HistoryMove, SessionChange, Severity, StopReason};
 use crate::history::History;
 use crate::id::{MessageId, TurnId};
-use crate::line::Line;
+use crate::line::{Line, Voice};
 use crate::news::{self, News};
 use crate::opening;
 use crate::prompt::Facts;
@@ -47,6 +47,8 @@ pub(crate) struct Turn<'a> {
     pub(crate) usage: Usage,
     pub(crate) spending: Spending,
     pub(crate) repeats: Repeats,
+    /// What a tool wants the user to answer in their next prompt; shown when the reply's calls have ended.
+    pub(crate) question: Option<String>,
     /// The row of its prompt.
     first_row: u64,
 }
@@ -102,6 +104,7 @@ impl<'a> Turn<'a> {
             usage: Usage::default(),
             spending: Spending::default(),
             repeats: Repeats::default(),
+            question: None,
             first_row: 0,
         };
         let (context, told) = if stop.is_none() {
@@ -151,7 +154,7 @@ impl<'a> Turn<'a> {
     /// The texts of the files that a message links to.
     fn mentioned(&self, content: &[Content]) -> Vec<Content> {
         let mentions = content.iter().filter_map(|piece| match piece {
-            Content::Link { uri, .. } => Some(self.workspace.mention(uri)),
+            Content::Link { uri, .. } => Some(self.workspace.mention(uri, &self.cancel)),
             Content::Text { .. } | Content::Image { .. } | Content::Resource { .. } => None,
         });
         mentions.flatten().collect()
@@ -228,6 +231,10 @@ impl<'a> Turn<'a> {
                     "Tell it what to do instead, or choose another model.",
                 );
                 return Ok(StopReason::MaxSteps);
+            }
+            if let Some(question) = self.question.take() {
+                self.say(question);
+                return Ok(StopReason::EndTurn);
             }
             match finish {
                 Finish::Length => return Ok(StopReason::MaxTokens),
@@ -319,6 +326,15 @@ impl<'a> Turn<'a> {
         });
         self.session.change_standing(Standing::forget_notes);
         StopReason::Refusal
+    }
+
+    /// Says something in the model's place.
+    fn say(&mut self, text: String) {
+        let mut speech = self.session.line.speak(Some(self.id), MessageId::new(), Voice::Text);
+        speech.say(text, &self.cancel);
+        if let Some(said) = speech.end() {
+            self.history.follow(&said);
+        }
     }
 
     /// Tells the user of something that is not as it should be, and what to do.

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::asker::Asker;
+use crate::cancel::Cancel;
 use crate::config::Config;
 use crate::content::Content;
 use crate::id::SessionId;
@@ -11,7 +13,8 @@ use crate::tool::Tool;
 /// Opens workspaces.
 pub trait Workspaces: Send + Sync {
     /// The workspace of a session. Dropping the last handle ends what still runs in it.
-    fn open(&self, scope: Scope, config: &Config) -> Arc<dyn Workspace>;
+    /// Its tools ask the surface through `asker`, and never while it opens: the surface does not know the session yet.
+    fn open(&self, scope: Scope, config: &Config, asker: Asker) -> Arc<dyn Workspace>;
 }
 
 /// One session's place in the world.
@@ -27,7 +30,7 @@ pub trait Workspace: Send + Sync {
 
     /// What a mention in the user's prompt puts in beside the mention itself: a file's text (with its `#L` range), a
     /// folder's listing, a picture, or a sentence that says why it was not put in. Never empty.
-    fn mention(&self, uri: &str) -> Vec<Content>;
+    fn mention(&self, uri: &str, cancel: &Cancel) -> Vec<Content>;
 }
 
 /// Where a session works.

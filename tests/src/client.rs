@@ -11,8 +11,12 @@ use crossbeam_channel::{Receiver, RecvTimeoutError};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::editor::Editor;
 use crate::stage::LIMIT;
 use crate::tap::Tap;
+
+/// How often an editor looks whether a command in one of its terminals has ended.
+const LOOK: Duration = Duration::from_millis(5);
 
 /// The id of a client's first request, far from those that a test writes itself.
 const FIRST_ID: i64 = 100_000;
@@ -92,6 +96,13 @@ impl Home {
         std::fs::write(self.state().join("config.toml"), text).expect("a file can be written");
     }
 
+    /// Adds to the configuration.
+    pub fn add_config(&self, text: &str) {
+        let path = self.state().join("config.toml");
+        let before = std::fs::read_to_string(&path).unwrap_or_default();
+        self.write_config(&format!("{before}{text}"));
+    }
+
     /// Where configuration and state are.
     pub fn state(&self) -> PathBuf {
         self.folder.path().join("home")
@@ -137,6 +148,8 @@ pub struct Client {
     pub log: Vec<Value>,
     /// How a permission request is answered at once; none: the test answers.
     pub permission: Option<&'static str>,
+    /// What serves the agent's requests for files, terminals and forms; none: the test does.
+    pub editor: Option<Editor>,
 }
 
 impl Client {
@@ -163,6 +176,7 @@ impl Client {
             next_id: FIRST_ID,
             log: Vec::new(),
             permission: Some("allow_once"),
+            editor: None,
         }
     }
 
@@ -281,11 +295,19 @@ impl Client {
         reason = "it waits and panics, which no iterator should"
     )]
     pub fn next(&mut self) -> Value {
-        let line = self
-            .lines
-            .recv_timeout(LIMIT)
-            .expect("the agent sends something within the limit");
-        self.keep(&line)
+        let deadline = Instant::now() + LIMIT;
+        let step = if self.editor.is_some() { LOOK } else { LIMIT };
+        loop {
+            match self.lines.recv_timeout(step) {
+                Ok(line) => return self.keep(&line),
+                Err(error) => assert!(
+                    error == RecvTimeoutError::Timeout && Instant::now() < deadline,
+                    "the agent sends something within the limit: {error}"
+                ),
+            }
+            let ended = self.editor.as_mut().map(Editor::ended).unwrap_or_default();
+            ended.iter().for_each(|message| self.send(message));
+        }
     }
 
     /// What comes until nothing has come for this long.
@@ -306,7 +328,18 @@ impl Client {
         {
             self.answer(&message, answer);
         }
+        let served = self.editor.as_mut().and_then(|editor| editor.serve(&message));
+        if let Some(answer) = served {
+            self.send(&answer);
+        }
         message
+    }
+
+    /// The agent's requests of this method in the messages of the log from its `from`th on.
+    pub fn asked_for(&self, from: usize, method: &str) -> Vec<Value> {
+        let messages = self.log[from..].iter();
+        let asked = messages.filter(|message| message["method"] == method && !message["id"].is_null());
+        asked.cloned().collect()
     }
 
     /// Answers a permission request by an option's id; `cancelled` closes it.

@@ -2,6 +2,7 @@
 
 pub mod client;
 pub mod counting;
+pub mod editor;
 pub mod heard;
 pub mod measure;
 pub mod mock;

@@ -199,7 +199,7 @@ impl Stage {
                     }
                 }
                 Outward::Replay(envelope) => lines.add(format!("old {}", self.names.line(&envelope.event))),
-                Outward::OptionChanged { .. } | Outward::Answer { .. } => {}
+                Outward::OptionChanged { .. } | Outward::Ask(_) | Outward::TakeBack(_) | Outward::Answer { .. } => {}
             }
         }
     }
@@ -235,7 +235,7 @@ impl Stage {
                     assert!(result.is_ok(), "{result:?}");
                     return lines.text;
                 }
-                Outward::OptionChanged { .. } | Outward::Answer { .. } => {}
+                Outward::OptionChanged { .. } | Outward::Ask(_) | Outward::TakeBack(_) | Outward::Answer { .. } => {}
             }
         }
     }
@@ -428,7 +428,7 @@ fn plan_line(plan: &Plan) -> String {
 
 fn outcome_line(outcome: &ToolOutcome) -> String {
     let shown = match &outcome.output.display {
-        Display::Instead(shown) => shown,
+        Display::Instead(shown) | Display::Terminal(shown) => shown,
         Display::Prose | Display::Verbatim | Display::AsPlanned => &outcome.output.text,
     };
     let shown: String = quoted(shown).chars().take(120).collect();

@@ -455,7 +455,11 @@ fn a_load_sends_a_very_long_message_in_pieces() {
                 }
             }
             Outward::Answer { call: answered, .. } if answered == call => break,
-            Outward::Live(_) | Outward::OptionChanged { .. } | Outward::Answer { .. } => {}
+            Outward::Live(_)
+            | Outward::OptionChanged { .. }
+            | Outward::Ask(_)
+            | Outward::TakeBack(_)
+            | Outward::Answer { .. } => {}
         }
     }
     assert_eq!((asked == text, said), (true, 1_000_000));

@@ -221,6 +221,7 @@ fn next(event: Option<&Event>) -> Option<Event> {
                 tail: text,
                 total: 1,
                 lines: 1,
+                terminal: None,
             },
         },
         Some(Event::ToolProgress { .. }) => tool_finished(),

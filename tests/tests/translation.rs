@@ -389,6 +389,7 @@ fn tool_rows() -> Vec<Row> {
             tail: tail.into(),
             total,
             lines: tail.matches('\n').count() as u64,
+            terminal: None,
         },
     };
     let input = Plan::Input {

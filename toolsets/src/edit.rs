@@ -5,11 +5,13 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
+use agent_core::cancel::Cancel;
 use agent_core::change::FileChange;
 use agent_core::plan::Place;
 use agent_core::tool::ToolError;
 
-use crate::files::{Files, fingerprint};
+use crate::editor::{Editor, same_text};
+use crate::files::{Files, Loaded, fingerprint};
 use crate::held::{Held, NewFile};
 
 #[cfg(test)]
@@ -18,8 +20,10 @@ mod tests;
 /// What will become of one file.
 pub(crate) struct Edit {
     pub(crate) place: Place,
-    /// The bytes it was made from; none for a file that does not exist.
+    /// The bytes on disk; none for a file that does not exist.
     pub(crate) before: Option<Vec<u8>>,
+    /// What the editor showed instead and had not saved; it was made from this then.
+    pub(crate) unsaved: Option<Vec<u8>>,
     /// The bytes it will have; none for a file that goes.
     pub(crate) after: Option<Vec<u8>>,
     /// The session will know the whole new content: it wrote it, or knew the old one.
@@ -30,38 +34,147 @@ pub(crate) struct Edit {
     pub(crate) shown: FileChange,
 }
 
-/// Does all edits, or none: a failure takes back what was done before it.
-pub(crate) fn commit(files: &Files, edits: &[Edit]) -> Result<(), ToolError> {
+/// Does all edits, or none: a failure takes back what was done before it. Tells where the editor saved another text than
+/// it was given, as one that formats what it saves does; a sentence a file.
+pub(crate) fn commit(files: &Files, edits: &[Edit], cancel: &Cancel) -> Result<Vec<String>, ToolError> {
+    let mut starts = Vec::new();
     for edit in edits {
-        let step = edit.forth();
-        step.check(files.load(step.place)?)
-            .map_err(|fault| fault.told(files, step.place))?;
+        starts.push(start(files, edit, cancel).map_err(|fault| fault.told(files, &edit.place))?);
     }
     let mut undo = Undo::default();
-    for edit in edits {
-        if let Err(fault) = make(files, edit, &mut undo.folders) {
-            return Err(undo.run(files, &fault.told(files, &edit.place)));
+    let mut made = Vec::new();
+    for (edit, start) in edits.iter().zip(starts) {
+        match make(files, edit, start, &mut undo.folders, cancel) {
+            Ok(what) => made.push(what),
+            Err(fault) => return Err(undo.run(files, &fault.told(files, &edit.place))),
         }
         undo.done.push(edit);
     }
-    for edit in edits {
-        match &edit.after {
-            Some(after) if edit.known => files.saw(&edit.place, fingerprint(after)),
-            Some(_) | None => files.forget(&edit.place),
+    let mut remarks = Vec::new();
+    for (edit, made) in edits.iter().zip(made) {
+        match (&edit.after, made) {
+            (Some(after), Made::AsShown) if edit.known => files.saw(&edit.place, fingerprint(after)),
+            (_, Made::AsShown) => files.forget(&edit.place),
+            (_, Made::Otherwise) => {
+                files.forget(&edit.place);
+                let shown = files.places.shown(&edit.place.path);
+                remarks.push(format!(
+                    "{shown}: the editor saved another text than it was given, perhaps since it formats what it saves; read \
+                     it again before you change it further"
+                ));
+            }
         }
     }
-    Ok(())
+    Ok(remarks)
 }
 
-/// Makes one edit. The places are asked about again, since the files before this one took their time.
-fn make(files: &Files, edit: &Edit, folders: &mut Vec<PathBuf>) -> Result<(), Fault> {
+/// What is on disk now. Fails if the file, there or in the editor, is not what the edit was made from; what was not saved
+/// then may be saved by now.
+fn start<'a>(files: &Files, edit: &'a Edit, cancel: &Cancel) -> Result<Option<&'a [u8]>, Fault> {
+    let found = files.look_to_change(&edit.place, cancel)?;
+    let disk = found.as_ref().map(|found| found.disk.as_slice());
+    let base = found.as_ref().and_then(Loaded::unsaved).or(disk);
+    if base != edit.base() {
+        return Err(Fault::Changed);
+    }
+    let before = [edit.before.as_deref(), edit.base()];
+    before.into_iter().find(|before| *before == disk).ok_or(Fault::Changed)
+}
+
+/// How an edit was made.
+enum Made {
+    AsShown,
+    /// The editor saved something else.
+    Otherwise,
+}
+
+/// Makes one edit, of a file that holds `start`. The places are asked about again, since the files before this one took
+/// their time.
+fn make(
+    files: &Files,
+    edit: &Edit,
+    start: Option<&[u8]>,
+    folders: &mut Vec<PathBuf>,
+    cancel: &Cancel,
+) -> Result<Made, Fault> {
     files.check_unmoved(&edit.place)?;
     files.check_folder(&edit.place)?;
-    let step = edit.forth();
-    step.take(folders, |held| step.look(files, held))
+    let mut step = Step {
+        from: start,
+        ..edit.forth()
+    };
+    let found;
+    if let Some((editor, after)) = edit.editor(files) {
+        match by_editor(files, editor, edit, &step, after, folders, cancel)? {
+            Saved::AsShown => return Ok(Made::AsShown),
+            Saved::Otherwise => return Ok(Made::Otherwise),
+            Saved::Not(on_disk) => found = on_disk,
+        }
+        step.from = found.as_deref();
+    }
+    // An editor that shows the file has not seen this yet.
+    let _run = files.runs.begin();
+    step.take(folders, |held| step.look(files, held))?;
+    if let (Some(editor), Some(base)) = (&files.editor, edit.base()) {
+        // What it shows is older than what is on disk now, and its unsaved changes are in there.
+        editor.agrees(&edit.place, base);
+    }
+    Ok(Made::AsShown)
+}
+
+/// What came of having the editor write a file.
+enum Saved {
+    AsShown,
+    Otherwise,
+    /// It did not save it: this is on disk.
+    Not(Option<Vec<u8>>),
+}
+
+/// Has the editor write a file, after a last look at what is on disk, and looks at what it saved.
+fn by_editor(
+    files: &Files,
+    editor: &Editor,
+    edit: &Edit,
+    step: &Step<'_>,
+    after: &[u8],
+    folders: &mut Vec<PathBuf>,
+    cancel: &Cancel,
+) -> Result<Saved, Fault> {
+    let held = Held::make(&edit.place.real, folders)?;
+    step.look(files, &held)?;
+    let says_so = editor.write(&edit.place, after, cancel);
+    let found = files.load_held(&edit.place, &held)?;
+    if found.as_deref() == Some(after) {
+        editor.agrees(&edit.place, after);
+        return Ok(Saved::AsShown);
+    }
+    if says_so.is_err() {
+        return Err(ToolError::new("cancelled; the editor may still write the file").into());
+    }
+    let is_old = found.as_deref() == step.from || found.as_deref() == edit.base();
+    let has_other_ends = found.as_deref().is_some_and(|found| same_text(found, after));
+    match says_so {
+        Ok(true) if !is_old && !has_other_ends => Ok(Saved::Otherwise),
+        Ok(true) => Ok(Saved::Not(found)),
+        // It may have written something all the same, and whatever that is was not asked for.
+        Ok(false) | Err(_) => Ok(Saved::Not(step.from.map(<[u8]>::to_vec))),
+    }
 }
 
 impl Edit {
+    /// What it was made from.
+    pub(crate) fn base(&self) -> Option<&[u8]> {
+        self.unsaved.as_deref().or(self.before.as_deref())
+    }
+
+    /// The editor, if it is to write this, and what it is to write. A file that takes the place of another one keeps its
+    /// mode, and an editor would not know that.
+    fn editor<'a>(&'a self, files: &'a Files) -> Option<(&'a Editor, &'a [u8])> {
+        let (editor, after) = (files.editor.as_ref()?, self.after.as_deref()?);
+        let is_moved = self.before.is_none() && self.mode.is_some();
+        (!is_moved && editor.writes(&self.place, after)).then_some((editor, after))
+    }
+
     fn forth(&self) -> Step<'_> {
         Step {
             place: &self.place,
@@ -74,7 +187,8 @@ impl Edit {
     fn back(&self) -> Step<'_> {
         Step {
             from: self.after.as_deref(),
-            to: self.before.as_deref(),
+            // What was not saved before is better saved than lost.
+            to: self.base(),
             ..self.forth()
         }
     }
@@ -200,6 +314,15 @@ impl Undo<'_> {
         }
         ToolError::new(message)
     }
+}
+
+/// What was done, and what is to be said about it.
+pub(crate) fn told(mut done: String, remarks: &[String]) -> String {
+    for remark in remarks {
+        done.push('\n');
+        done.push_str(remark);
+    }
+    done
 }
 
 /// Fails for a file that its owner has made read-only; renaming over it would not ask.

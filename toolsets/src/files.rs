@@ -6,7 +6,9 @@ use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use agent_core::cancel::Cancel;
 use agent_core::plan::Place;
 use agent_core::tool::ToolError;
 use parking_lot::Mutex;
@@ -14,9 +16,12 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, fstat, openat, statat};
 use rustix::io::retry_on_intr;
 use sha2::{Digest, Sha256};
 
+use crate::coding::SAMPLE;
+use crate::editor::{Editor, MAX_SHOWN, View};
 use crate::held::{self, Held};
 use crate::nearby;
 use crate::place::Places;
+use crate::runs::Runs;
 
 /// Files above this size are read by windows only, and not changed.
 pub(crate) const MAX_WHOLE: u64 = 64 * 1024 * 1024;
@@ -27,14 +32,21 @@ pub(crate) type Fingerprint = [u8; 32];
 /// The files of one session; all its tools share it.
 pub(crate) struct Files {
     pub(crate) places: Places,
+    /// The editor, where it is to serve files.
+    pub(crate) editor: Option<Editor>,
+    /// When what may change files ran.
+    pub(crate) runs: Arc<Runs>,
     /// What the session knows each file to hold, by its real path. One entry a file read; it ends with the session.
     seen: Mutex<HashMap<PathBuf, Fingerprint>>,
 }
 
 impl Files {
-    pub(crate) fn new(places: Places) -> Self {
+    /// The files of these places, on disk and, where there is one, as the editor shows them.
+    pub(crate) fn new(places: Places, editor: Option<Editor>, runs: Arc<Runs>) -> Self {
         Self {
             places,
+            editor,
+            runs,
             seen: Mutex::default(),
         }
     }
@@ -103,6 +115,55 @@ impl Files {
             return Err(self.too_large(place, bytes.len() as u64));
         }
         Ok(Some(bytes))
+    }
+
+    /// Reads a whole file, and what the editor shows of it; none if there is no such file on disk.
+    pub(crate) fn look(&self, place: &Place, cancel: &Cancel) -> Result<Option<Loaded>, ToolError> {
+        let disk = self.load(place)?;
+        Ok(disk.map(|disk| Loaded {
+            view: self.view(place, &disk, cancel),
+            disk,
+        }))
+    }
+
+    /// The same for a file that is to be changed.
+    pub(crate) fn look_to_change(&self, place: &Place, cancel: &Cancel) -> Result<Option<Loaded>, ToolError> {
+        let loaded = self.look(place, cancel)?;
+        if loaded.as_ref().is_none_or(|loaded| loaded.view != View::Unclear) {
+            return Ok(loaded);
+        }
+        let shown = self.places.shown(&place.path);
+        Err(ToolError::new(format!(
+            "{shown} has changed on disk, and the editor shows another text that may hold changes which are not saved; \
+             nothing was done: ask the user to save or to reload it in the editor, then read it again"
+        )))
+    }
+
+    fn view(&self, place: &Place, disk: &[u8], cancel: &Cancel) -> View {
+        let view = |editor: &Editor| editor.view(place, disk, cancel);
+        self.editor.as_ref().map_or(View::Same, view)
+    }
+
+    /// A file that is open and of which `head` was read, as it goes before: from disk, or what the editor shows.
+    pub(crate) fn current(&self, place: &Place, head: Vec<u8>, mut rest: File, cancel: &Cancel) -> io::Result<Current> {
+        if self.editor.is_none() || rest.metadata()?.len() > MAX_SHOWN {
+            let rest = Box::new(rest);
+            return Ok(Current { head, rest, note: None });
+        }
+        let mut disk = head;
+        (&mut rest).take(MAX_SHOWN).read_to_end(&mut disk)?;
+        let view = self.view(place, &disk, cancel);
+        let note = view.note();
+        let mut head = match view {
+            View::Unsaved(text) => text,
+            View::Same | View::Stale | View::Unclear => disk,
+        };
+        let behind = head.split_off(head.len().min(SAMPLE));
+        Ok(Current {
+            head,
+            rest: Box::new(io::Cursor::new(behind)),
+            note,
+        })
     }
 
     /// Fails if the path leads elsewhere than it did when the call was planned.
@@ -192,6 +253,30 @@ impl Files {
             false => format!("; similar: {}", near.join(", ")),
         }
     }
+}
+
+/// A whole file, and what the editor shows of it.
+pub(crate) struct Loaded {
+    pub(crate) disk: Vec<u8>,
+    pub(crate) view: View,
+}
+
+impl Loaded {
+    /// What the editor has not saved yet.
+    pub(crate) fn unsaved(&self) -> Option<&[u8]> {
+        match &self.view {
+            View::Unsaved(text) => Some(text),
+            View::Same | View::Stale | View::Unclear => None,
+        }
+    }
+}
+
+/// A file to be read from its beginning on.
+pub(crate) struct Current {
+    pub(crate) head: Vec<u8>,
+    pub(crate) rest: Box<dyn Read>,
+    /// What is to be said about where it comes from.
+    pub(crate) note: Option<&'static str>,
 }
 
 /// The identity of a file's content.

@@ -3,9 +3,11 @@
 //! Reading order: [`LocalWorkspaces`] (the port's implementation), `files` and `place` (what the file tools share), then
 //! a module a tool. Nothing here asks the user anything: a tool says what it would do, and policy decides.
 
+mod ask_user;
 mod coding;
 mod command;
 mod edit;
+mod editor;
 mod files;
 mod git;
 mod held;
@@ -21,6 +23,7 @@ mod process;
 mod process_tool;
 mod read_file;
 mod rules;
+mod runs;
 mod search;
 mod surroundings;
 mod terminal;

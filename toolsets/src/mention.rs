@@ -20,7 +20,7 @@ use crate::{picture, title};
 const MAX_ENTRIES: usize = 500;
 
 /// Puts in what a link names.
-pub(crate) fn read(files: &Files, uri: &str) -> Content {
+pub(crate) fn read(files: &Files, uri: &str, cancel: &Cancel) -> Content {
     let Some(link) = Link::parse(uri) else {
         return note(uri, "only links to files are followed");
     };
@@ -28,7 +28,7 @@ pub(crate) fn read(files: &Files, uri: &str) -> Content {
         if fs::metadata(&place.real).is_ok_and(|metadata| metadata.is_dir()) {
             folder(files, uri, &place)
         } else {
-            file(files, uri, &place, &link)
+            file(files, uri, &place, &link, cancel)
         }
     });
     found.unwrap_or_else(|error| note(uri, &error.message))
@@ -38,7 +38,7 @@ fn note(uri: &str, why: &str) -> Content {
     Content::text(format!("[{} was not put in: {why}]", title::line(uri)))
 }
 
-fn file(files: &Files, uri: &str, place: &Place, link: &Link) -> Result<Content, ToolError> {
+fn file(files: &Files, uri: &str, place: &Place, link: &Link, cancel: &Cancel) -> Result<Content, ToolError> {
     let (mut file, metadata) = files.open(place)?;
     let failed = |error| ToolError::new(format!("it cannot be read: {error}"));
     let head = window::head(&mut file).map_err(failed)?;
@@ -52,7 +52,8 @@ fn file(files: &Files, uri: &str, place: &Place, link: &Link) -> Result<Content,
         });
     }
     let wanted = link.wanted();
-    let shown = window::read(&head, file, wanted, &Cancel::new())
+    let current = files.current(place, head, file, cancel).map_err(failed)?;
+    let shown = window::read(&current.head, current.rest, wanted, cancel)
         .map_err(failed)?
         .ok_or_else(|| ToolError::new(format!("it is a binary file of {} bytes", metadata.len())))?;
     let mut text = shown.text;
@@ -73,6 +74,7 @@ fn file(files: &Files, uri: &str, place: &Place, link: &Link) -> Result<Content,
     {
         files.saw(place, fingerprint);
     }
+    text.push_str(current.note.unwrap_or_default());
     Ok(Content::Resource {
         uri: uri.to_owned(),
         mime_type: None,
@@ -206,7 +208,7 @@ mod tests {
     use crate::testing::{Room, fifo};
 
     fn text(room: &Room, uri: &str) -> String {
-        match read(&room.files, uri) {
+        match read(&room.files, uri, &Cancel::new()) {
             Content::Text { text } => text,
             Content::Resource { uri: origin, text, .. } => {
                 assert_eq!(origin, uri);
@@ -271,7 +273,7 @@ mod tests {
         assert_eq!(text(&room, "src"), "a/\nb\n");
         std::fs::create_dir(room.path("none")).unwrap();
         assert_eq!(text(&room, "none"), "[the folder is empty]\n");
-        let Content::Image { mime_type, .. } = read(&room.files, "empty.png") else {
+        let Content::Image { mime_type, .. } = read(&room.files, "empty.png", &Cancel::new()) else {
             panic!("an image")
         };
         assert_eq!(mime_type, "image/png");

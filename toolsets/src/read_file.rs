@@ -119,7 +119,8 @@ fn read(files: &Files, place: &Place, wanted: Wanted, run: &Run<'_>) -> Result<T
     if let Some(media_type) = picture::media_type(&head) {
         return look(&shown, media_type, head, file, metadata.len());
     }
-    let window = window::read(&head, file, wanted, run.cancel)
+    let current = files.current(place, head, file, run.cancel).map_err(failed)?;
+    let window = window::read(&current.head, current.rest, wanted, run.cancel)
         .map_err(failed)?
         .ok_or_else(|| {
             let size = metadata.len();
@@ -133,10 +134,10 @@ fn read(files: &Files, place: &Place, wanted: Wanted, run: &Run<'_>) -> Result<T
     if let Some(fingerprint) = window.fingerprint {
         files.saw(place, fingerprint);
     }
-    output(&shown, &window, wanted)
+    output(&shown, &window, wanted, current.note)
 }
 
-fn output(shown: &str, window: &Shown, wanted: Wanted) -> Result<ToolOutput, ToolError> {
+fn output(shown: &str, window: &Shown, wanted: Wanted, note: Option<&str>) -> Result<ToolOutput, ToolError> {
     let nothing = window.last < wanted.offset;
     if nothing && let Some(total) = window.total.filter(|total| *total > 0 || wanted.offset > 1) {
         let offset = wanted.offset;
@@ -152,6 +153,7 @@ fn output(shown: &str, window: &Shown, wanted: Wanted) -> Result<ToolOutput, Too
     if let Some(label) = window.coding.label() {
         text.push_str(&format!("[encoding: {label}; kept when the file is changed]\n"));
     }
+    text.push_str(note.unwrap_or_default());
     let next = window.more.then_some(window.last + 1);
     if let Some(next) = next {
         let of = window

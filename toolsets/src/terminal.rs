@@ -10,8 +10,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use agent_core::asker::Asker;
 use agent_core::cancel::Cancel;
-use agent_core::config::Config;
+use agent_core::config::{Config, TerminalBackend};
 use agent_core::event::{Display, ToolKind, ToolOutput};
 use agent_core::plan::{CommandPlan, Place, Plan};
 use agent_core::provider::ToolSpec;
@@ -25,6 +26,7 @@ use crate::command::{Judge, real};
 use crate::input;
 use crate::process::{End, Exit, Processes, Running};
 
+mod in_editor;
 #[cfg(test)]
 mod tests;
 
@@ -53,6 +55,8 @@ pub(crate) struct Terminal {
     judge: Arc<Judge>,
     limit: Duration,
     processes: Arc<Processes>,
+    /// Who asks the editor for a terminal, where commands are to run in those.
+    editor: Option<Asker>,
 }
 
 #[derive(Deserialize)]
@@ -69,7 +73,13 @@ struct Args {
 
 impl Terminal {
     /// The tool for commands that start in the scope's folder.
-    pub(crate) fn new(scope: &Scope, config: &Config, judge: Arc<Judge>, processes: Arc<Processes>) -> Self {
+    pub(crate) fn new(
+        scope: &Scope,
+        config: &Config,
+        judge: Arc<Judge>,
+        processes: Arc<Processes>,
+        asker: &Asker,
+    ) -> Self {
         let limit = Duration::from_secs(config.terminal.timeout_s).min(LONGEST);
         Self {
             spec: spec(limit),
@@ -77,6 +87,7 @@ impl Terminal {
             judge,
             limit,
             processes,
+            editor: (config.terminal.backend == TerminalBackend::Client).then(|| asker.clone()),
         }
     }
 
@@ -147,7 +158,7 @@ impl Tool for Terminal {
         let limit = args.timeout.map_or(Ok(self.limit), seconds)?;
         let plan = self.command_plan(&args)?;
         Ok(Planned {
-            action: action(Arc::clone(&self.processes), plan.clone(), limit),
+            action: action(Arc::clone(&self.processes), self.editor.clone(), plan.clone(), limit),
             plan: Plan::Command(plan),
             locations: Vec::new(),
         })
@@ -184,7 +195,7 @@ pub(crate) fn seconds(number: f64) -> Result<Duration, ToolError> {
         })
 }
 
-fn action(processes: Arc<Processes>, plan: CommandPlan, limit: Duration) -> Action {
+fn action(processes: Arc<Processes>, editor: Option<Asker>, plan: CommandPlan, limit: Duration) -> Action {
     Box::new(move |run| {
         if real(&plan.cwd.path) != plan.cwd.real {
             let path = plan.cwd.path.display();
@@ -192,10 +203,11 @@ fn action(processes: Arc<Processes>, plan: CommandPlan, limit: Duration) -> Acti
                 "`{path}` is another folder now than when the command was shown: plan it again"
             )));
         }
-        if plan.background {
-            start_background(&processes, &plan)
-        } else {
-            foreground(&processes, &plan, limit, run)
+        let editor = editor.filter(|editor| editor.abilities().has_terminals);
+        match editor {
+            _ if plan.background => start_background(&processes, &plan),
+            Some(editor) => in_editor::run(&processes, &editor, &plan, limit, run),
+            None => foreground(&processes, &plan, limit, run),
         }
     })
 }
@@ -233,11 +245,11 @@ fn foreground(
         End::TimedOut => {
             running.end(GRACE);
             let status = format!("timed out after {} s", limit.as_secs_f64());
-            Err(failed(plan, &running, &status, Ended::TimedOut))
+            Err(failed(plan, &status, output(&running, &status, Ended::TimedOut)))
         }
         End::Cancelled => {
             running.end(CANCEL_GRACE);
-            Err(failed(plan, &running, "cancelled", Ended::Badly))
+            Err(failed(plan, "cancelled", output(&running, "cancelled", Ended::Badly)))
         }
     }
 }
@@ -260,7 +272,7 @@ fn exited(plan: &CommandPlan, running: &Running, exit: Exit, left: bool) -> Resu
     if exit.code == Some(0) {
         Ok(output(running, &status, Ended::Well))
     } else {
-        Err(failed(plan, running, &status, Ended::Badly))
+        Err(failed(plan, &status, output(running, &status, Ended::Badly)))
     }
 }
 
@@ -274,44 +286,51 @@ pub(crate) fn status_line(exit: Exit) -> String {
 }
 
 /// What a command's end means for its output.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 enum Ended {
     Well,
     Badly,
     TimedOut,
 }
 
-fn failed(plan: &CommandPlan, running: &Running, status: &str, ended: Ended) -> ToolError {
+fn failed(plan: &CommandPlan, status: &str, output: ToolOutput) -> ToolError {
     let command = visible::title(plan.command.trim(), TITLE);
     ToolError {
         message: format!("`{command}`: {}", status.lines().next().unwrap_or(status)),
-        output: Some(output(running, status, ended)),
+        output: Some(output),
     }
 }
 
 fn output(running: &Running, status: &str, ended: Ended) -> ToolOutput {
-    let printed = running.output().since(0).text();
     let exit = running.exit();
+    let raw = json!({
+        "exitCode": exit.and_then(|exit| exit.code),
+        "signal": exit.and_then(|exit| exit.signal),
+        "timedOut": ended == Ended::TimedOut,
+    });
+    let (text, shown) = told(running.output().since(0).text(), status, ended);
+    ToolOutput {
+        display: Display::Instead(shown),
+        text,
+        images: Vec::new(),
+        raw: Some(raw),
+    }
+}
+
+/// What a command printed and how it ended: for the model, and as it is shown.
+fn told(printed: String, status: &str, ended: Ended) -> (String, String) {
     let gap = if printed.is_empty() || printed.ends_with('\n') {
         ""
     } else {
         "\n"
     };
     let text = format!("{printed}{gap}{status}");
-    ToolOutput {
-        // A card without any content looks broken, and one that failed without a reason is a riddle: such commands
-        // show how they ended.
-        display: Display::Instead(match ended {
-            Ended::Well if printed.trim().is_empty() => status.to_owned(),
-            Ended::Well => printed,
-            Ended::Badly | Ended::TimedOut => text.clone(),
-        }),
-        text,
-        images: Vec::new(),
-        raw: Some(json!({
-            "exitCode": exit.and_then(|exit| exit.code),
-            "signal": exit.and_then(|exit| exit.signal),
-            "timedOut": ended == Ended::TimedOut,
-        })),
-    }
+    // A card without any content looks broken, and one that failed without a reason is a riddle: such commands show how
+    // they ended.
+    let shown = match ended {
+        Ended::Well if printed.trim().is_empty() => status.to_owned(),
+        Ended::Well => printed,
+        Ended::Badly | Ended::TimedOut => text.clone(),
+    };
+    (text, shown)
 }

@@ -6,9 +6,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use agent_core::asker::{Asker, Desk};
 use agent_core::cancel::Cancel;
 use agent_core::event::ToolOutput;
 use agent_core::id::SessionId;
+use agent_core::outward::outlet;
 use agent_core::plan::Plan;
 use agent_core::tool::{Run, Tool, ToolError};
 use agent_core::workspace::Scope;
@@ -35,7 +37,7 @@ impl Room {
         fs::create_dir(&forbidden).unwrap();
         let places = Places::new(&scope(&folder), std::slice::from_ref(&forbidden));
         Self {
-            files: Arc::new(Files::new(places)),
+            files: Arc::new(Files::new(places, None, Arc::default())),
             folder,
             forbidden,
             _dirs: dirs,
@@ -99,6 +101,11 @@ pub(crate) fn call(tool: &dyn Tool, input: Value) -> Result<ToolOutput, ToolErro
 /// The plan of a call.
 pub(crate) fn plan(tool: &dyn Tool, input: Value) -> Result<Plan, ToolError> {
     tool.plan(&input, &Cancel::new()).map(|planned| planned.plan)
+}
+
+/// Asks a surface that can do nothing.
+pub(crate) fn nobody() -> Asker {
+    Desk::new(outlet().0).asker(SessionId::from("test"))
 }
 
 /// Makes a named pipe.

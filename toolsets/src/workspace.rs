@@ -3,12 +3,16 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use agent_core::config::Config;
+use agent_core::asker::Asker;
+use agent_core::cancel::Cancel;
+use agent_core::config::{Config, FilesBackend};
 use agent_core::content::Content;
 use agent_core::tool::Tool;
 use agent_core::workspace::{RuleBook, Scope, Surroundings, Workspace, Workspaces};
 
+use crate::ask_user::AskUser;
 use crate::command::Judge;
+use crate::editor::Editor;
 use crate::files::Files;
 use crate::mention;
 use crate::patch::Patch;
@@ -17,6 +21,7 @@ use crate::process::{Environment, Hidden, Processes};
 use crate::process_tool::Process;
 use crate::read_file::ReadFile;
 use crate::rules;
+use crate::runs::Runs;
 use crate::search::SearchFiles;
 use crate::surroundings;
 use crate::terminal::Terminal;
@@ -25,7 +30,7 @@ use crate::web_fetch::WebFetch;
 use crate::write_file::WriteFile;
 
 /// The names of all tools that a session can have.
-pub const TOOLS: [&str; 8] = [
+pub const TOOLS: [&str; 9] = [
     "read_file",
     "write_file",
     "patch",
@@ -34,6 +39,7 @@ pub const TOOLS: [&str; 8] = [
     "process",
     "todo",
     "web_fetch",
+    "ask_user",
 ];
 
 /// Opens places on this machine.
@@ -50,13 +56,17 @@ impl LocalWorkspaces {
 }
 
 impl Workspaces for LocalWorkspaces {
-    fn open(&self, scope: Scope, config: &Config) -> Arc<dyn Workspace> {
-        let files = Arc::new(Files::new(Places::new(&scope, &self.forbidden)));
+    fn open(&self, scope: Scope, config: &Config, asker: Asker) -> Arc<dyn Workspace> {
+        let runs = Arc::new(Runs::default());
+        let places = Places::new(&scope, &self.forbidden);
+        let editor = editor(&scope, config, &asker, &runs);
+        let files = Arc::new(Files::new(places, editor, Arc::clone(&runs)));
         let mut tools = file_tools(&files);
-        let processes = processes(&scope, config);
-        tools.extend(command_tools(&scope, config, &self.forbidden, &processes));
+        let processes = processes(&scope, config, runs);
+        tools.extend(command_tools(&scope, config, &self.forbidden, &processes, &asker));
         tools.push(Arc::new(Todo::new()));
         tools.push(Arc::new(WebFetch::new(config)));
+        tools.push(Arc::new(AskUser::new(asker, config)));
         tools.retain(|tool| !config.agent.disabled_tools.contains(&tool.spec().name));
         Arc::new(LocalWorkspace {
             files,
@@ -64,6 +74,15 @@ impl Workspaces for LocalWorkspaces {
             processes,
             user_rules: self.user_rules.clone(),
         })
+    }
+}
+
+/// The editor, if it is to serve files.
+fn editor(scope: &Scope, config: &Config, asker: &Asker, runs: &Arc<Runs>) -> Option<Editor> {
+    let roots: Vec<PathBuf> = scope.roots().cloned().collect();
+    match config.files.backend {
+        FilesBackend::Auto => Some(Editor::new(asker.clone(), &roots, Arc::clone(runs))),
+        FilesBackend::Local => None,
     }
 }
 
@@ -76,13 +95,13 @@ fn file_tools(files: &Arc<Files>) -> Vec<Arc<dyn Tool>> {
     ]
 }
 
-fn processes(scope: &Scope, config: &Config) -> Arc<Processes> {
+fn processes(scope: &Scope, config: &Config, runs: Arc<Runs>) -> Arc<Processes> {
     let keys = config
         .providers
         .values()
         .filter_map(|provider| provider.api_key_env.clone());
     let environment = Environment::new(scope.session.clone(), Hidden(keys.collect()));
-    Arc::new(Processes::new(environment))
+    Arc::new(Processes::new(environment, runs))
 }
 
 fn command_tools(
@@ -90,10 +109,17 @@ fn command_tools(
     config: &Config,
     forbidden: &[PathBuf],
     processes: &Arc<Processes>,
+    asker: &Asker,
 ) -> Vec<Arc<dyn Tool>> {
     let judge = Arc::new(Judge::new(scope, config, forbidden));
     vec![
-        Arc::new(Terminal::new(scope, config, Arc::clone(&judge), Arc::clone(processes))),
+        Arc::new(Terminal::new(
+            scope,
+            config,
+            Arc::clone(&judge),
+            Arc::clone(processes),
+            asker,
+        )),
         Arc::new(Process::new(Arc::clone(processes), judge)),
     ]
 }
@@ -123,8 +149,8 @@ impl Workspace for LocalWorkspace {
         }
     }
 
-    fn mention(&self, uri: &str) -> Vec<Content> {
-        vec![mention::read(&self.files, uri)]
+    fn mention(&self, uri: &str, cancel: &Cancel) -> Vec<Content> {
+        vec![mention::read(&self.files, uri, cancel)]
     }
 }
 
@@ -132,7 +158,6 @@ impl Workspace for LocalWorkspace {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
 
-    use agent_core::cancel::Cancel;
     use agent_core::tool::ToolError;
     use serde_json::{Value, json};
 
@@ -142,7 +167,11 @@ mod tests {
     fn open(room: &Room, disabled: &[&str]) -> Arc<dyn Workspace> {
         let mut config = Config::default();
         config.agent.disabled_tools = disabled.iter().map(|name| (*name).to_owned()).collect();
-        LocalWorkspaces::new(vec![room.forbidden().to_owned()], None).open(room.scope(), &config)
+        LocalWorkspaces::new(vec![room.forbidden().to_owned()], None).open(
+            room.scope(),
+            &config,
+            crate::testing::nobody(),
+        )
     }
 
     fn run(workspace: &dyn Workspace, name: &str, input: Value) -> Result<String, ToolError> {

@@ -50,32 +50,35 @@ impl WriteFile {
     }
 
     /// Works out the new bytes from the content and from what the existing file is like.
-    fn edit(&self, place: Place, content: &str) -> Result<Edit, ToolError> {
+    fn edit(&self, place: Place, content: &str, cancel: &Cancel) -> Result<Edit, ToolError> {
         let shown = self.files.places.shown(&place.path);
-        let Some(before) = self.files.load(&place)? else {
+        let Some(loaded) = self.files.look_to_change(&place, cancel)? else {
             return Ok(Edit {
                 shown: FileChange::new(place.clone(), None, Some(content)),
                 place,
                 before: None,
+                unsaved: None,
                 after: Some(content.as_bytes().to_vec()),
                 known: true,
                 mode: None,
             });
         };
-        if !self.files.knows(&place, &before) {
+        let base = loaded.unsaved().unwrap_or(&loaded.disk);
+        if !self.files.knows(&place, base) {
             return Err(ToolError::new(format!(
                 "{shown} exists, and this session has not read it since it last changed: read it first with read_file, \
                  then write it, or change parts of it with patch"
             )));
         }
         edit::check_writable(&self.files, &place)?;
-        let (old, coding) = decode(&shown, &before)?;
+        let (old, coding) = decode(&shown, base)?;
         let new = LineEnd::of(&old).apply(content);
         let after = encode(&shown, &new, coding)?;
         Ok(Edit {
             shown: FileChange::new(place.clone(), Some(&old), Some(&new)),
             place,
-            before: Some(before),
+            unsaved: loaded.unsaved().map(<[u8]>::to_vec),
+            before: Some(loaded.disk),
             after: Some(after),
             known: true,
             mode: None,
@@ -122,7 +125,7 @@ impl Tool for WriteFile {
         false
     }
 
-    fn plan(&self, input: &Value, _cancel: &Cancel) -> Result<Planned, ToolError> {
+    fn plan(&self, input: &Value, cancel: &Cancel) -> Result<Planned, ToolError> {
         let arguments: Arguments = input::parse(&self.spec.name, input)?;
         if arguments.path.ends_with('/') {
             let path = arguments.path;
@@ -136,7 +139,7 @@ impl Tool for WriteFile {
             )));
         }
         let place = self.files.places.resolve(&arguments.path)?;
-        let edit = self.edit(place, &arguments.content)?;
+        let edit = self.edit(place, &arguments.content, cancel)?;
         Ok(planned(Arc::clone(&self.files), edit))
     }
 }
@@ -145,7 +148,7 @@ fn planned(files: Arc<Files>, edit: Edit) -> Planned {
     let path = edit.place.path.clone();
     let shown = files.places.shown(&path);
     let locations = vec![Location { path, line: None }];
-    if edit.before == edit.after {
+    if edit.base() == edit.after.as_deref() {
         let places = vec![edit.place];
         return Planned {
             plan: Plan::Read { places },
@@ -163,11 +166,11 @@ fn planned(files: Arc<Files>, edit: Edit) -> Planned {
             changes: vec![edit.shown.clone()],
         },
         locations,
-        action: Box::new(move |_| {
-            edit::commit(&files, &[edit])?;
+        action: Box::new(move |run| {
+            let remarks = edit::commit(&files, &[edit], run.cancel)?;
             Ok(ToolOutput {
                 display: Display::AsPlanned,
-                ..ToolOutput::text(text)
+                ..ToolOutput::text(edit::told(text, &remarks))
             })
         }),
     }

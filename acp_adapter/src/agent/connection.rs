@@ -18,13 +18,14 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedSender;
 
+use super::asks::Awaited;
 use super::call::Call;
 use super::envelope::{self, Incoming};
 use super::framer::Line;
 use super::handshake::{Client, Gate};
 use super::notes::Notes;
 use super::outbox::Outbox;
-use super::pending::{Asked, Cancelled, Inbound, Outbound};
+use super::pending::{About, Asked, Cancelled, Inbound, Outbound};
 use super::settings::Settings;
 use super::silence::Silence;
 use super::steering::{Idle, Outcome};
@@ -205,6 +206,7 @@ impl Connection {
 
     fn initialize(&mut self, id: &RequestId, client: Client) {
         self.respond(id, self.settings.greeting(&client));
+        self.runtime.set_abilities(client.abilities);
         self.gate.greet(client);
     }
 
@@ -335,9 +337,15 @@ impl Connection {
         self.outbox.line(envelope::notification("$/cancel_request", cancel));
     }
 
-    fn response(&mut self, id: &RequestId, result: Option<Value>) {
+    fn response(&mut self, id: &RequestId, result: Result<Value, String>) {
         match self.outbound.answered(id) {
-            Some((session, approval)) => self.runtime.decide(&session, &approval, user_answer(result)),
+            Some((session, About::Approval(_, approval))) => {
+                self.runtime.decide(&session, &approval, user_answer(result.ok()));
+            }
+            Some((session, About::Ask(ask, awaited))) => self.runtime.reply(&session, ask, awaited.read(result)),
+            Some((session, About::Late(ask))) => {
+                self.runtime.reply(&session, ask, Awaited::Terminal.read(result));
+            }
             None => tracing::debug!(%id, "a response that nobody waits for"),
         }
     }

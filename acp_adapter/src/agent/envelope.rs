@@ -1,6 +1,7 @@
 //! The JSON-RPC envelope, both ways. Knows no method and no parameter.
 
 use agent_client_protocol_schema::v1::{Error, RequestId};
+use agent_core::visible;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -9,6 +10,8 @@ use super::framer::Line;
 
 /// The most values in a line. Texts may be long, pictures among them; nothing has many parts.
 const MOST_VALUES: usize = 100_000;
+/// The most characters of a client's error that are passed on.
+const LONGEST_WORDS: usize = 300;
 
 /// A message from the client.
 #[derive(Debug, PartialEq)]
@@ -21,8 +24,11 @@ pub(crate) enum Incoming {
     },
     /// Wants none.
     Notification { method: String, params: Value },
-    /// Answers a request of ours: its result, or nothing where the client answered with an error.
-    Response { id: RequestId, result: Option<Value> },
+    /// Answers a request of ours: its result, or the client's words about what went wrong.
+    Response {
+        id: RequestId,
+        result: Result<Value, String>,
+    },
 }
 
 /// A line that is no message.
@@ -109,10 +115,25 @@ fn sort(mut message: Map<String, Value>) -> Result<Incoming, Refused> {
         (Some(_), _) => Err(refuse("`method` is a string")),
         (None, Some(id)) if message.contains_key("result") || message.contains_key("error") => Ok(Incoming::Response {
             id,
-            result: message.remove("result").filter(|_| !message.contains_key("error")),
+            result: match message.remove("error") {
+                Some(error) => Err(words_of(&error)),
+                None => Ok(message.remove("result").unwrap_or_default()),
+            },
         }),
         (None, _) => Err(refuse("neither a request, nor a notification, nor a response")),
     }
+}
+
+/// What an error says, on one line.
+fn words_of(error: &Value) -> String {
+    let words = error["message"]
+        .as_str()
+        .map(str::trim)
+        .filter(|words| !words.is_empty());
+    words.map_or_else(
+        || "an error without a message".to_owned(),
+        |words| visible::title(words, LONGEST_WORDS),
+    )
 }
 
 fn read_id(id: Value) -> Option<RequestId> {
@@ -328,14 +349,14 @@ mod tests {
             r#"{"jsonrpc":"2.0","id":1,"result":null}"#,
             Incoming::Response {
                 id: RequestId::Number(1),
-                result: Some(Value::Null),
+                result: Ok(Value::Null),
             },
         );
         check(
             r#"{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"m"}}"#,
             Incoming::Response {
                 id: RequestId::Number(1),
-                result: None,
+                result: Err("m".into()),
             },
         );
     }

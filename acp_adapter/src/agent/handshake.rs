@@ -1,6 +1,7 @@
 //! What a connection settles at its beginning: what the client can show, and which requests may come.
 
-use agent_client_protocol_schema::v1::{Error, InitializeRequest, Meta};
+use agent_client_protocol_schema::v1::{ElicitationCapabilities, Error, InitializeRequest, Meta};
+use agent_core::surface::Abilities;
 use serde_json::{Map, Value, json};
 
 use super::{fault, params};
@@ -19,6 +20,8 @@ pub struct Client {
     pub plan: bool,
     /// How it can run a set-up in a terminal.
     pub terminal_auth: TerminalAuth,
+    /// What it can do for tools.
+    pub abilities: Abilities,
 }
 
 /// How a client can run a set-up in a terminal.
@@ -122,6 +125,15 @@ impl Client {
                 (false, true) => TerminalAuth::Method,
                 (false, false) => TerminalAuth::None,
             },
+            abilities: Abilities {
+                reads_files: capabilities.fs.read_text_file,
+                writes_files: capabilities.fs.write_text_file,
+                has_terminals: capabilities.terminal,
+                shows_forms: capabilities
+                    .elicitation
+                    .as_ref()
+                    .is_some_and(ElicitationCapabilities::supports_form),
+            },
         }
     }
 }
@@ -139,8 +151,10 @@ fn take_over_v2(params: &mut Map<String, Value>) {
     {
         ours.insert("auth".into(), json!({ "terminal": true }));
     }
-    if let Some(meta) = theirs.get("_meta") {
-        ours.insert("_meta".into(), meta.clone());
+    for field in ["elicitation", "_meta"] {
+        if let Some(value) = theirs.get(field) {
+            ours.insert(field.into(), value.clone());
+        }
     }
     params.insert("clientCapabilities".into(), Value::Object(ours));
     if let Some(info) = params.remove("info") {
@@ -212,10 +226,50 @@ mod tests {
     }
 
     #[test]
-    fn of_the_next_version_only_sign_in_is_taken_over() {
+    fn only_what_the_client_says_in_so_many_words_is_asked_of_it() {
+        let check = |capabilities: Value, expect: [bool; 4]| {
+            let params = json!({ "protocolVersion": 1, "clientCapabilities": capabilities });
+            let [reads_files, writes_files, has_terminals, shows_forms] = expect;
+            let abilities = Abilities {
+                reads_files,
+                writes_files,
+                has_terminals,
+                shows_forms,
+            };
+            assert_eq!(Client::read(params).unwrap().abilities, abilities);
+        };
+        check(json!({}), [false; 4]);
+        check(json!({ "fs": { "readTextFile": true } }), [true, false, false, false]);
+        check(json!({ "fs": { "writeTextFile": true } }), [false, true, false, false]);
+        check(json!({ "terminal": true }), [false, false, true, false]);
+        check(json!({ "elicitation": { "form": {} } }), [false, false, false, true]);
+        for odd in [
+            json!({ "fs": true }),
+            json!({ "fs": { "readTextFile": "yes", "writeTextFile": null } }),
+            json!({ "terminal": {} }),
+            json!({ "elicitation": {} }),
+            json!({ "elicitation": { "url": {} } }),
+            json!({ "elicitation": { "form": null } }),
+            json!({ "elicitation": true }),
+        ] {
+            check(odd, [false; 4]);
+        }
+    }
+
+    #[test]
+    fn of_the_next_version_only_sign_in_and_forms_are_taken_over() {
         let params = json!({ "protocolVersion": 2, "info": { "name": "c", "version": "1" },
-            "capabilities": { "auth": { "terminal": {} }, "session": { "notices": {} } } });
-        assert_eq!(Client::read(params).unwrap(), client(TerminalAuth::Method));
+            "capabilities": { "auth": { "terminal": {} }, "session": { "notices": {} }, "elicitation": { "form": {} },
+                "fs": { "readTextFile": true }, "terminal": true } });
+        let abilities = Abilities {
+            shows_forms: true,
+            ..Abilities::default()
+        };
+        let expect = Client {
+            abilities,
+            ..client(TerminalAuth::Method)
+        };
+        assert_eq!(Client::read(params).unwrap(), expect);
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! The agent's side of ACP v1: requests come in as lines, the core is called, its events go out as lines.
 //!
 //! Reading order: `framer` (bytes to lines), `envelope` (lines to messages), `handshake` and `settings`, `call` (messages
-//! to typed calls), `from_acp`, `instructions`, `steering` and [`to_acp`] (the translation), `pending`, `notes` and
+//! to typed calls), `from_acp`, `instructions`, `steering`, [`to_acp`] and `asks` (the translation), `pending`, `notes` and
 //! `outbox` (all the state there is), `connection` (one match on each thing that can come), `serve` (threads and the one
 //! task).
 
+mod asks;
 mod call;
 mod connection;
 mod envelope;

@@ -1,8 +1,11 @@
-//! Who waits for whom: the client's requests that have no answer yet, and our questions to the client.
+//! Who waits for whom: the client's requests that have no answer yet, and ours to the client.
 
 use agent_client_protocol_schema::v1::RequestId;
-use agent_core::id::{ApprovalId, SessionId, TurnId};
+use agent_core::id::{ApprovalId, AskId, SessionId, TurnId};
 use agent_core::outward::CallId;
+use agent_core::surface::Ask;
+
+use super::asks::Awaited;
 
 /// Requests that may wait at once; a client that asks more without end is refused.
 pub(crate) const MOST: usize = 4096;
@@ -179,7 +182,10 @@ impl Inbound {
     }
 }
 
-/// Our questions that wait for the client. Empty at rest.
+/// Terminals that were asked for in vain and may still come; of more, the last.
+const MOST_LATE: usize = 64;
+
+/// Our requests that wait for the client. Empty at rest.
 #[derive(Default)]
 pub(crate) struct Outbound {
     last: i64,
@@ -189,49 +195,94 @@ pub(crate) struct Outbound {
 struct Question {
     id: i64,
     session: SessionId,
-    turn: Option<TurnId>,
-    approval: ApprovalId,
+    about: About,
+}
+
+/// What a request of ours is about.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum About {
+    /// Whether a call of this turn may run.
+    Approval(Option<TurnId>, ApprovalId),
+    /// What a tool waits for.
+    Ask(AskId, Awaited),
+    /// A terminal that nobody waits for any more. It has to go back if it comes.
+    Late(AskId),
 }
 
 impl Outbound {
     /// Notes a question and numbers it.
     pub(crate) fn ask(&mut self, session: SessionId, turn: Option<TurnId>, approval: ApprovalId) -> RequestId {
-        self.last += 1;
+        self.add(session, About::Approval(turn, approval))
+    }
+
+    /// Numbers what a tool asks for, and notes it if somebody waits for the answer.
+    pub(crate) fn ask_for(&mut self, ask: &Ask) -> RequestId {
+        match Awaited::by(&ask.request) {
+            Some(awaited) => self.add(ask.session.clone(), About::Ask(ask.id, awaited)),
+            None => self.next_id(),
+        }
+    }
+
+    fn add(&mut self, session: SessionId, about: About) -> RequestId {
+        let id = self.next_id();
         self.questions.push(Question {
             id: self.last,
             session,
-            turn,
-            approval,
+            about,
         });
+        id
+    }
+
+    fn next_id(&mut self) -> RequestId {
+        self.last += 1;
         RequestId::Number(self.last)
     }
 
-    /// The question that a response answers; none for a response that nobody waits for.
-    pub(crate) fn answered(&mut self, id: &RequestId) -> Option<(SessionId, ApprovalId)> {
-        let index = self
-            .questions
-            .iter()
-            .position(|question| RequestId::Number(question.id) == *id)?;
-        let question = self.questions.remove(index);
-        Some((question.session, question.approval))
+    /// What a response answers; none for a response that nobody waits for.
+    pub(crate) fn answered(&mut self, id: &RequestId) -> Option<(SessionId, About)> {
+        let question = self.take(|question| RequestId::Number(question.id) == *id)?;
+        Some((question.session, question.about))
     }
 
     /// The request of a question that was decided without its answer.
     pub(crate) fn decided(&mut self, approval: &ApprovalId) -> Option<RequestId> {
-        let index = self
-            .questions
-            .iter()
-            .position(|question| question.approval == *approval)?;
-        Some(RequestId::Number(self.questions.remove(index).id))
+        let is_meant = |question: &Question| matches!(&question.about, About::Approval(_, a) if a == approval);
+        Some(RequestId::Number(self.take(is_meant)?.id))
     }
 
-    /// Takes back the questions of a session, or of one of its turns.
+    /// The request of what nobody waits for any more. A terminal that may still come is remembered.
+    pub(crate) fn given_up(&mut self, ask: AskId) -> Option<RequestId> {
+        let is_meant = |question: &Question| matches!(question.about, About::Ask(a, _) if a == ask);
+        let question = self.take(is_meant)?;
+        let id = RequestId::Number(question.id);
+        if question.about == About::Ask(ask, Awaited::Terminal) {
+            let is_late = |question: &Question| matches!(question.about, About::Late(_));
+            if self.questions.iter().filter(|question| is_late(question)).count() >= MOST_LATE {
+                self.take(is_late);
+            }
+            self.questions.push(Question {
+                about: About::Late(ask),
+                ..question
+            });
+        }
+        Some(id)
+    }
+
+    /// Takes back the questions of a session, or of one of its turns. What tools ask for is taken back by them.
     pub(crate) fn withdraw(&mut self, session: &SessionId, turn: Option<TurnId>) -> Vec<RequestId> {
-        let of_turn = |question: &Question| turn.is_none() || question.turn == turn;
+        let is_meant = |question: &mut Question| {
+            let of_turn = matches!(question.about, About::Approval(asked, _) if turn.is_none() || asked == turn);
+            question.session == *session && of_turn
+        };
         self.questions
-            .extract_if(.., |question| question.session == *session && of_turn(question))
+            .extract_if(.., is_meant)
             .map(|question| RequestId::Number(question.id))
             .collect()
+    }
+
+    fn take(&mut self, is_meant: impl Fn(&Question) -> bool) -> Option<Question> {
+        let index = self.questions.iter().position(is_meant)?;
+        Some(self.questions.remove(index))
     }
 
     #[cfg(test)]
@@ -243,6 +294,8 @@ impl Outbound {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
+    use agent_core::surface::{NewTerminal, Request};
+
     use super::*;
 
     fn id(id: i64) -> RequestId {
@@ -290,7 +343,8 @@ mod tests {
         let first = outbound.ask("s".into(), Some(TurnId(1)), "a".into());
         assert_eq!(outbound.answered(&id(99)), None);
         assert_eq!(outbound.answered(&RequestId::Str("1".into())), None);
-        assert_eq!(outbound.answered(&first), Some(("s".into(), "a".into())));
+        let about = About::Approval(Some(TurnId(1)), "a".into());
+        assert_eq!(outbound.answered(&first), Some(("s".into(), about)));
         assert_eq!(outbound.answered(&first), None);
         let second = outbound.ask("s".into(), Some(TurnId(1)), "b".into());
         assert_ne!(first, second);
@@ -307,6 +361,56 @@ mod tests {
         assert_eq!(outbound.withdraw(&"s".into(), Some(TurnId(2))), [ids[1].clone()]);
         assert_eq!(outbound.withdraw(&"s".into(), None), [ids[0].clone()]);
         assert_eq!(outbound.withdraw(&"s".into(), None), []);
-        assert_eq!(outbound.answered(&ids[2]), Some(("t".into(), "c".into())));
+        let about = About::Approval(Some(TurnId(1)), "c".into());
+        assert_eq!(outbound.answered(&ids[2]), Some(("t".into(), about)));
+    }
+
+    #[test]
+    fn what_a_tool_asks_for_is_noted_until_its_answer_or_until_it_is_given_up() {
+        let mut outbound = Outbound::default();
+        let mut ask = |id, request| {
+            outbound.ask_for(&Ask {
+                id: AskId(id),
+                session: "s".into(),
+                request,
+            })
+        };
+        let read = |path: &str| Request::ReadFile { path: path.into() };
+        let (first, second) = (ask(1, read("/a")), ask(2, read("/b")));
+        ask(3, Request::KillTerminal("t".into()));
+        ask(4, Request::ReleaseTerminal("t".into()));
+        assert_eq!(outbound.withdraw(&"s".into(), None), []);
+        let about = About::Ask(AskId(1), Awaited::Text);
+        assert_eq!(outbound.answered(&first), Some(("s".into(), about)));
+        assert_eq!(outbound.given_up(AskId(1)), None);
+        assert_eq!(outbound.given_up(AskId(2)), Some(second.clone()));
+        assert_eq!(outbound.answered(&second), None);
+        assert!(outbound.is_empty());
+    }
+
+    #[test]
+    fn a_terminal_that_comes_late_is_known_by_its_request() {
+        let mut outbound = Outbound::default();
+        let ids: Vec<RequestId> = (0..100)
+            .map(|number| {
+                let id = outbound.ask_for(&Ask {
+                    id: AskId(number),
+                    session: "s".into(),
+                    request: Request::CreateTerminal(NewTerminal {
+                        command: "sh".into(),
+                        args: Vec::new(),
+                        env: Vec::new(),
+                        cwd: "/".into(),
+                        output_limit: 1,
+                    }),
+                });
+                assert_eq!(outbound.given_up(AskId(number)), Some(id.clone()));
+                assert_eq!(outbound.given_up(AskId(number)), None);
+                id
+            })
+            .collect();
+        assert_eq!(outbound.answered(&ids[99]), Some(("s".into(), About::Late(AskId(99)))));
+        assert_eq!(outbound.answered(&ids[0]), None);
+        assert_eq!(outbound.questions.len(), MOST_LATE - 1);
     }
 }

@@ -7,6 +7,7 @@ use crossbeam_channel::{Receiver, Sender};
 use parking_lot::Mutex;
 use serde_json::Value;
 
+use crate::asker::Terminal;
 use crate::cancel::Cancel;
 use crate::event::{PlanEntry, Progress, ToolOutput};
 use crate::id::ToolCallId;
@@ -37,6 +38,13 @@ pub(super) enum FromLane {
     },
     Todo {
         entries: Vec<PlanEntry>,
+    },
+    Terminal {
+        id: ToolCallId,
+        terminal: Terminal,
+    },
+    Question {
+        text: String,
     },
     Finished {
         id: ToolCallId,
@@ -79,6 +87,11 @@ impl Job {
     fn report(&self, report: Report, to_turn: &Sender<FromLane>) {
         let message = match report {
             Report::Todo(entries) => FromLane::Todo { entries },
+            Report::Terminal(terminal) => FromLane::Terminal {
+                id: self.id.clone(),
+                terminal,
+            },
+            Report::Question(text) => FromLane::Question { text },
             Report::Progress(progress) => {
                 // One message for all that the turn has not taken yet.
                 if self.progress.lock().replace(progress).is_some() {

@@ -13,6 +13,7 @@ use super::guard::{CallGuard, ended};
 use super::lane::{FromLane, Job};
 use super::question::{CLOSED, Question, UNANSWERED, decide, rejection};
 use crate::approval::{Approval, ApprovalOption, DecidedBy, Decision, Grant, UserAnswer};
+use crate::asker::Terminal;
 use crate::boundary::Boundary;
 use crate::event::{Event, PlannedCall, Progress, Severity, ToolCall, ToolOutcome, ToolOutput, ToolStatus};
 use crate::id::{ApprovalId, ToolCallId};
@@ -42,6 +43,8 @@ struct OpenCall {
     go: Option<Sender<()>>,
     progress: Arc<Mutex<Option<Progress>>>,
     question: Option<Question>,
+    /// The surface's terminal that it runs in. It goes back with this, when the call's end has been told.
+    terminal: Option<Terminal>,
 }
 
 impl<'t, 'a> Wave<'t, 'a> {
@@ -103,6 +106,7 @@ impl<'t, 'a> Wave<'t, 'a> {
             go: Some(go),
             progress,
             question: None,
+            terminal: None,
         };
         self.open.insert(job.id.clone(), open);
         Some((name, job))
@@ -162,6 +166,8 @@ impl<'t, 'a> Wave<'t, 'a> {
             FromLane::Todo { entries } => {
                 self.turn.emit(Event::PlanUpdated { entries });
             }
+            FromLane::Terminal { id, terminal } => self.goes_on_in(id, terminal),
+            FromLane::Question { text } => self.turn.question = Some(text),
             FromLane::Finished { id, result } => self.finished(&id, result),
         }
     }
@@ -300,6 +306,16 @@ impl<'t, 'a> Wave<'t, 'a> {
         }
     }
 
+    fn goes_on_in(&mut self, id: ToolCallId, terminal: Terminal) {
+        let Some(open) = self.open.get_mut(&id) else { return };
+        let progress = Progress {
+            terminal: Some(terminal.id().clone()),
+            ..Progress::default()
+        };
+        open.terminal = Some(terminal);
+        self.turn.emit(Event::ToolProgress { id, progress });
+    }
+
     fn finished(&mut self, id: &ToolCallId, result: Result<ToolOutput, ToolError>) {
         let outcome = match result {
             Ok(output) => ToolOutcome {
@@ -319,8 +335,9 @@ impl<'t, 'a> Wave<'t, 'a> {
     }
 
     fn end(&mut self, id: &ToolCallId, outcome: ToolOutcome) {
-        if let Some(open) = self.open.remove(id) {
-            open.guard.finish(self.turn, outcome);
+        if let Some(OpenCall { guard, terminal, .. }) = self.open.remove(id) {
+            guard.finish(self.turn, outcome);
+            drop(terminal);
         }
     }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::content::Content;
-use crate::id::ToolCallId;
+use crate::id::{TerminalId, ToolCallId};
 use crate::plan::{Location, Plan};
 
 /// A call that a model asked for.
@@ -71,7 +71,7 @@ pub struct PlannedCall {
 pub type Shown = Option<Arc<PlannedCall>>;
 
 /// The end of a running call's output.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Progress {
     /// At most the last 8 KiB.
     pub tail: String,
@@ -79,6 +79,9 @@ pub struct Progress {
     pub total: u64,
     /// Lines of output so far that have their end; the tail's are the last of them.
     pub lines: u64,
+    /// The surface's own terminal that shows the output.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub terminal: Option<TerminalId>,
 }
 
 impl Progress {
@@ -146,6 +149,8 @@ pub enum Display {
     Verbatim,
     /// This instead of the text, verbatim: what a command printed, without what only the model needs.
     Instead(String),
+    /// Live nothing new, since the surface's own terminal shows it; later this, verbatim.
+    Terminal(String),
     /// Nothing new: what was planned (the diff) is what was done.
     AsPlanned,
 }

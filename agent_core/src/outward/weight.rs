@@ -6,13 +6,28 @@ use super::Outward;
 use crate::content::Content;
 use crate::event::{CallInput, Compaction, Event, ToolOutput};
 use crate::plan::Plan;
+use crate::surface::Request;
 
 /// Roughly the bytes that something takes: exact for what can be large, a flat sum for the rest.
 pub(super) fn weight(outward: &Outward) -> usize {
     const FLAT: usize = 256;
     match outward {
         Outward::Live(envelope) | Outward::Replay(envelope) => FLAT + event_weight(&envelope.event),
-        Outward::OptionChanged { .. } | Outward::Answer { .. } => FLAT,
+        Outward::Ask(ask) => FLAT + request_weight(&ask.request),
+        Outward::OptionChanged { .. } | Outward::TakeBack(_) | Outward::Answer { .. } => FLAT,
+    }
+}
+
+fn request_weight(request: &Request) -> usize {
+    match request {
+        Request::WriteFile { content, .. } => content.len(),
+        Request::CreateTerminal(terminal) => terminal.args.iter().map(String::len).sum(),
+        Request::Form(form) => form.question.len() + form.choices.iter().map(String::len).sum::<usize>(),
+        Request::ReadFile { .. }
+        | Request::TerminalOutput(_)
+        | Request::WaitForExit(_)
+        | Request::KillTerminal(_)
+        | Request::ReleaseTerminal(_) => 0,
     }
 }
 

@@ -105,6 +105,7 @@ fn live_events_are_not_stored() {
             tail: "…".into(),
             total: 1,
             lines: 0,
+            terminal: None,
         },
     };
     let notice = Event::Notice {

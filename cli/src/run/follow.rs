@@ -79,7 +79,13 @@ fn announce(signal: Signal) -> io::Result<()> {
 fn of_session(outward: Outward, session: &SessionId) -> Option<Envelope> {
     match outward {
         Outward::Live(envelope) if envelope.session == *session => Some(envelope),
-        Outward::Live(_) | Outward::Replay(_) | Outward::OptionChanged { .. } | Outward::Answer { .. } => None,
+        // Nobody asks a terminal that has said of nothing that it can do it.
+        Outward::Live(_)
+        | Outward::Replay(_)
+        | Outward::OptionChanged { .. }
+        | Outward::Ask(_)
+        | Outward::TakeBack(_)
+        | Outward::Answer { .. } => None,
     }
 }
 

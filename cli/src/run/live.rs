@@ -73,6 +73,7 @@ mod tests {
                 tail: tail.to_owned(),
                 total,
                 lines,
+                terminal: None,
             };
             let expect = News {
                 left_out,

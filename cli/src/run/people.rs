@@ -281,7 +281,7 @@ impl<T: Write, S: Write> People<T, S> {
     /// The end of a call's output.
     fn output(&mut self, output: &ToolOutput) -> io::Result<()> {
         let text = plain(match &output.display {
-            Display::Instead(text) => text,
+            Display::Instead(text) | Display::Terminal(text) => text,
             Display::Prose | Display::Verbatim | Display::AsPlanned => &output.text,
         });
         let lines: Vec<&str> = text.lines().collect();

@@ -92,7 +92,12 @@ impl Calls<'_> {
                     return result.map(Some).map_err(refused);
                 }
                 Some(
-                    Outward::Answer { .. } | Outward::OptionChanged { .. } | Outward::Live(_) | Outward::Replay(_),
+                    Outward::Answer { .. }
+                    | Outward::OptionChanged { .. }
+                    | Outward::Ask(_)
+                    | Outward::TakeBack(_)
+                    | Outward::Live(_)
+                    | Outward::Replay(_),
                 )
                 | None => {}
             }

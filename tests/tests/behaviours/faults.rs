@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use agent_core::approval::{OptionKind, UserAnswer};
+use agent_core::asker::Asker;
 use agent_core::cancel::Cancel;
 use agent_core::config::Config;
 use agent_core::content::Content;
@@ -110,7 +111,7 @@ struct Broken {
 }
 
 impl Workspaces for Broken {
-    fn open(&self, _: Scope, _: &Config) -> Arc<dyn Workspace> {
+    fn open(&self, _: Scope, _: &Config, _: Asker) -> Arc<dyn Workspace> {
         Arc::new(Self {
             tools: self.tools.clone(),
         })
@@ -130,7 +131,7 @@ impl Workspace for Broken {
         RuleBook::default()
     }
 
-    fn mention(&self, _: &str) -> Vec<Content> {
+    fn mention(&self, _: &str, _: &Cancel) -> Vec<Content> {
         panic!("a fault that a test makes")
     }
 }
@@ -245,8 +246,8 @@ enum Fault {
 }
 
 impl Workspaces for Fragile {
-    fn open(&self, scope: Scope, config: &Config) -> Arc<dyn Workspace> {
-        let local = local().open(scope, config);
+    fn open(&self, scope: Scope, config: &Config, asker: Asker) -> Arc<dyn Workspace> {
+        let local = local().open(scope, config, asker);
         match (self.opened.fetch_add(1, Ordering::SeqCst), self.fault) {
             (0, Fault::FirstLetGo) => Arc::new(Falling { local }),
             (1, Fault::SecondOpened) => panic!("a fault that a test makes"),
@@ -279,8 +280,8 @@ impl Workspace for Falling {
         self.local.rules()
     }
 
-    fn mention(&self, uri: &str) -> Vec<Content> {
-        self.local.mention(uri)
+    fn mention(&self, uri: &str, cancel: &Cancel) -> Vec<Content> {
+        self.local.mention(uri, cancel)
     }
 }
 

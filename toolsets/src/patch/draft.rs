@@ -10,7 +10,7 @@ use agent_core::tool::ToolError;
 use super::apply::{Applied, Change, MatchError, apply};
 use crate::coding::Coding;
 use crate::edit::{self, Edit};
-use crate::files::{Files, MAX_WHOLE};
+use crate::files::{Files, Loaded, MAX_WHOLE};
 use crate::write_file::{decode, encode};
 
 /// All files of a patch, each once, in the order it names them.
@@ -24,6 +24,8 @@ pub(crate) struct Drafts<'a> {
 struct Draft {
     place: Place,
     before: Option<Vec<u8>>,
+    /// What the editor shows instead and has not saved.
+    unsaved: Option<Vec<u8>>,
     mode: Option<Permissions>,
     /// The text before; none for a new file and for one that is no text.
     old: Option<String>,
@@ -156,7 +158,9 @@ impl<'a> Drafts<'a> {
         if let Some(index) = self.drafts.iter().position(|draft| draft.place.real == place.real) {
             return Ok(index);
         }
-        let before = self.files.load(&place)?;
+        let loaded = self.files.look_to_change(&place, self.cancel)?;
+        let unsaved = loaded.as_ref().and_then(Loaded::unsaved).map(<[u8]>::to_vec);
+        let before = loaded.map(|loaded| loaded.disk);
         let size = |draft: &Draft| draft.before.as_ref().map_or(0, |bytes| bytes.len() as u64);
         let total = self.drafts.iter().map(size).sum::<u64>() + before.as_ref().map_or(0, |bytes| bytes.len() as u64);
         if total > 2 * MAX_WHOLE {
@@ -172,6 +176,7 @@ impl<'a> Drafts<'a> {
             old: None,
             coding: Coding::PLAIN,
             before,
+            unsaved,
             place,
         });
         Ok(self.drafts.len() - 1)
@@ -188,7 +193,7 @@ impl<'a> Drafts<'a> {
         self.check_exists(index)?;
         if self.drafts[index].now == Now::Untouched {
             edit::check_writable(self.files, &self.drafts[index].place)?;
-            let bytes = self.drafts[index].before.as_deref().unwrap_or_default();
+            let bytes = self.drafts[index].base().unwrap_or_default();
             let (text, coding) = decode(&self.shown(index), bytes)?;
             let draft = &mut self.drafts[index];
             draft.old = Some(text.clone());
@@ -241,6 +246,11 @@ impl<'a> Drafts<'a> {
 }
 
 impl Draft {
+    /// What it is made from.
+    fn base(&self) -> Option<&[u8]> {
+        self.unsaved.as_deref().or(self.before.as_deref())
+    }
+
     /// The first line that will differ.
     fn first_change(&self) -> Option<u32> {
         let (Some(old), Now::Text(new)) = (&self.old, &self.now) else {
@@ -252,29 +262,25 @@ impl Draft {
 
     fn into_edit(self, files: &Files) -> Result<Option<Edit>, ToolError> {
         let shown = files.places.shown(&self.place.path);
+        let base = self.unsaved.as_deref().or(self.before.as_deref());
         let (after, new) = match self.now {
             Now::Untouched => return Ok(None),
             Now::Absent => (None, None),
             Now::Text(text) => (Some(encode(&shown, &text, self.coding)?), Some(text)),
         };
-        if after == self.before {
+        if after.as_deref() == base {
             return Ok(None);
         }
         // A deleted file is shown with its text, if it is one.
-        let old = self.old.or_else(|| {
-            self.before
-                .as_deref()
-                .and_then(|bytes| decode(&shown, bytes).ok())
-                .map(|(text, _)| text)
-        });
+        let old = self
+            .old
+            .or_else(|| base.and_then(|bytes| decode(&shown, bytes).ok()).map(|(text, _)| text));
         Ok(Some(Edit {
-            known: self
-                .before
-                .as_ref()
-                .is_none_or(|before| files.knows(&self.place, before)),
+            known: base.is_none_or(|base| files.knows(&self.place, base)),
             shown: FileChange::new(self.place.clone(), old.as_deref(), new.as_deref()),
             place: self.place,
             before: self.before,
+            unsaved: self.unsaved,
             after,
             mode: self.mode,
         }))

@@ -185,11 +185,11 @@ fn planned(files: Arc<Files>, finished: draft::Finished) -> Planned {
     Planned {
         plan: Plan::Change { changes },
         locations: finished.locations,
-        action: Box::new(move |_| {
-            edit::commit(&files, &finished.edits)?;
+        action: Box::new(move |run| {
+            let remarks = edit::commit(&files, &finished.edits, run.cancel)?;
             Ok(ToolOutput {
                 display: Display::AsPlanned,
-                ..ToolOutput::text(finished.summary)
+                ..ToolOutput::text(edit::told(finished.summary, &remarks))
             })
         }),
     }

@@ -74,6 +74,26 @@ impl Environment {
         command.env(OWNER, &self.owner);
     }
 
+    /// What a command in the editor's terminal gets beside the editor's own environment: the same switches, and nothing
+    /// in the place of what is hidden or would mislead.
+    pub(super) fn for_editor(&self) -> Vec<(String, String)> {
+        let own = std::env::vars_os().map(|(name, _)| name);
+        let hidden = own
+            .filter(|name| self.hides(name))
+            .filter_map(|name| name.into_string().ok());
+        // An editor may have what we were not given.
+        let always = ["BASH_ENV", "ENV"].map(str::to_owned);
+        let mut names: Vec<String> = hidden.chain(always).collect();
+        names.sort();
+        names.dedup();
+        // These can't be set in bash.
+        names.retain(|name| !["SHELLOPTS", "BASHOPTS"].contains(&name.as_str()) && !name.starts_with("BASH_FUNC_"));
+        let emptied = names.into_iter().map(|name| (name, String::new()));
+        let quiet = QUIET.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let session = [("TALARIA_SESSION".to_owned(), self.session.as_str().to_owned())];
+        emptied.chain(quiet).chain(session).collect()
+    }
+
     /// The same, and marks all that the command starts as its own.
     pub(super) fn apply_marked(&self, command: &mut Command) -> Mark {
         static NEXT: AtomicU64 = AtomicU64::new(1);

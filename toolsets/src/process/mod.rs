@@ -21,3 +21,4 @@ pub(crate) use environment::{Environment, Hidden};
 pub(crate) use running::{End, Exit, Running};
 pub use session::bash;
 pub(crate) use session::{Background, Processes, State};
+pub(crate) use text::readable;

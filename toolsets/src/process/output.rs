@@ -81,7 +81,12 @@ impl Output {
         let mut tail = readable(&bytes);
         let excess = tail.len().saturating_sub(Progress::LONGEST);
         tail.drain(..tail.ceil_char_boundary(excess));
-        Progress { tail, total, lines }
+        Progress {
+            tail,
+            total,
+            lines,
+            terminal: None,
+        }
     }
 }
 

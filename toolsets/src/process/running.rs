@@ -20,6 +20,7 @@ use super::guard::Guarded;
 use super::orphans;
 use super::output::Output;
 use super::stray;
+use crate::runs::RunGuard;
 
 /// After a command's end its pipes are read for this long, since a descendant may hold them for ever.
 const DRAIN: Duration = Duration::from_millis(250);
@@ -71,6 +72,8 @@ pub(crate) struct Running {
     exited: Receiver<()>,
     /// Closes when no process holds the output's pipe any more.
     silent: Receiver<()>,
+    /// Ends with this.
+    _run: Option<RunGuard>,
 }
 
 struct Leader {
@@ -109,7 +112,14 @@ impl Running {
             leader,
             output,
             stdin: Mutex::new(stdin),
+            _run: None,
         })
+    }
+
+    /// The same, as a run that may change files until this drops.
+    pub(super) fn during(mut self, run: RunGuard) -> Self {
+        self._run = Some(run);
+        self
     }
 
     /// What it has printed.

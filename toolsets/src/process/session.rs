@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use agent_core::cancel::Cancel;
 use agent_core::event::Progress;
+use agent_core::surface::NewTerminal;
 use parking_lot::Mutex;
 
 use super::environment::{Environment, Mark};
@@ -20,11 +21,15 @@ use super::output::Excerpt;
 use super::running::{End, Exit, Input, Running};
 use super::search_path::{self, search_path};
 use super::stray;
+use crate::runs::{RunGuard, Runs};
 
 /// At the session's end all its processes together get this long to end by themselves.
 const LAST_GRACE: Duration = Duration::from_millis(200);
 /// So many background commands may run at once, and so many are remembered.
 const MOST: usize = 32;
+
+/// Bash without the user's start-up files.
+const BARE: [&str; 2] = ["--norc", "--noprofile"];
 
 /// The processes of one session.
 pub(crate) struct Processes {
@@ -34,6 +39,8 @@ pub(crate) struct Processes {
     /// Something was started, so there may be something to end.
     watched: OnceLock<Watched>,
     background: Mutex<Started>,
+    /// What is told when each began and ended.
+    runs: Arc<Runs>,
 }
 
 #[derive(Default)]
@@ -66,9 +73,10 @@ pub(crate) enum State {
 
 impl Processes {
     /// No processes yet, and the environment they will have.
-    pub(crate) fn new(environment: Environment) -> Self {
+    pub(crate) fn new(environment: Environment, runs: Arc<Runs>) -> Self {
         Self {
             environment,
+            runs,
             left: Mutex::default(),
             watched: OnceLock::new(),
             background: Mutex::default(),
@@ -106,7 +114,34 @@ impl Processes {
     /// What the operating system says about the start.
     pub(crate) fn start(&self, command: &str, cwd: &Path) -> io::Result<Running> {
         let (shell, mark) = self.shell(command, cwd);
-        Running::start(shell, Some(mark), Input::Empty)
+        let run = self.runs.begin();
+        Ok(Running::start(shell, Some(mark), Input::Empty)?.during(run))
+    }
+
+    /// Something begins that may change files and that is no process of ours.
+    pub(crate) fn begin_run(&self) -> RunGuard {
+        self.runs.begin()
+    }
+
+    /// A command for a terminal of the editor, in the shell that it would get here.
+    pub(crate) fn for_editor(&self, text: &str, cwd: &Path, output_limit: u64) -> NewTerminal {
+        let shell = bash();
+        let options: &[&str] = if shell.is_some() { &BARE } else { &[] };
+        let mut env = self.environment.for_editor();
+        if let Some(path) = self.search_path().to_str() {
+            env.push(("PATH".to_owned(), path.to_owned()));
+        }
+        NewTerminal {
+            command: shell.unwrap_or("/bin/sh").to_owned(),
+            args: [options, &["-c", "--", text]]
+                .concat()
+                .iter()
+                .map(|&arg| arg.to_owned())
+                .collect(),
+            env,
+            cwd: cwd.to_owned(),
+            output_limit,
+        }
     }
 
     /// Takes over what an ended command left running. Says whether it left something.
@@ -132,7 +167,8 @@ impl Processes {
             started.commands.remove(ended.ok_or(io::ErrorKind::QuotaExceeded)?);
         }
         let (shell, mark) = self.shell(command, cwd);
-        let running = Running::start(shell, Some(mark), Input::Written)?;
+        let run = self.runs.begin();
+        let running = Running::start(shell, Some(mark), Input::Written)?.during(run);
         started.count += 1;
         let background = Arc::new(Background {
             id: format!("p{}", started.count),
@@ -155,7 +191,7 @@ impl Processes {
         let bash = bash();
         let mut command = Command::new(bash.unwrap_or("/bin/sh"));
         if bash.is_some() {
-            command.args(["--norc", "--noprofile"]);
+            command.args(BARE);
         }
         // Without `--` a text that begins with `-` would be read as options.
         command

@@ -15,7 +15,7 @@ fn process() -> Process {
         ..Judge::default()
     };
     let environment = Environment::new(SessionId::new(), Hidden::default());
-    Process::new(Arc::new(Processes::new(environment)), Arc::new(judge))
+    Process::new(Arc::new(Processes::new(environment, Arc::default())), Arc::new(judge))
 }
 
 impl Process {

@@ -11,6 +11,7 @@ use agent_core::id::SessionId;
 
 use super::*;
 use crate::process::{Environment, Hidden};
+use crate::testing::nobody;
 
 /// Long enough for any machine, and short enough to fail.
 const LIMIT: Duration = Duration::from_secs(20);
@@ -29,8 +30,9 @@ fn bench() -> Bench {
     };
     let environment = Environment::new(scope.session.clone(), Hidden(vec!["CARGO_PKG_NAME".into()]));
     let terminal = {
-        let (config, processes) = (Config::default(), Arc::new(Processes::new(environment)));
-        Terminal::new(&scope, &config, Arc::new(Judge::new(&scope, &config, &[])), processes)
+        let (config, processes) = (Config::default(), Arc::new(Processes::new(environment, Arc::default())));
+        let judge = Arc::new(Judge::new(&scope, &config, &[]));
+        Terminal::new(&scope, &config, judge, processes, &nobody())
     };
     Bench { folder, terminal }
 }
@@ -284,7 +286,7 @@ fn progress_begins_at_once_and_ends_with_the_last_state() {
         .try_iter()
         .map(|report| match report {
             Report::Progress(progress) => progress,
-            Report::Todo(_) => panic!("a command has no to-do list"),
+            Report::Todo(_) | Report::Terminal(_) | Report::Question(_) => panic!("a command tells how far it is"),
         })
         .collect();
     let last = reports.last().unwrap();

@@ -9,9 +9,9 @@ use agent_core::outward::{Answer, CallError, CallId, Outward, Parcel, SessionVie
 use serde_json::json;
 
 use super::Connection;
-use crate::agent::envelope;
 use crate::agent::pending::Asked;
 use crate::agent::to_acp::{self, Effect, view};
+use crate::agent::{asks, envelope};
 
 impl Connection {
     /// Something from the core. It keeps its room there until what it led to is written.
@@ -20,6 +20,15 @@ impl Connection {
             Some(Outward::Live(envelope)) => self.live(envelope),
             Some(Outward::Replay(envelope)) => self.replay(envelope),
             Some(Outward::OptionChanged { change, view }) => self.option_changed(&change, &view),
+            Some(Outward::Ask(ask)) => {
+                let id = self.outbound.ask_for(&ask);
+                self.outbox.line(asks::line(&id, ask));
+            }
+            Some(Outward::TakeBack(ask)) => {
+                if let Some(id) = self.outbound.given_up(ask) {
+                    self.take_back(id);
+                }
+            }
             Some(Outward::Answer { call, result }) => self.answer(call, result),
             None => {}
         }

@@ -99,7 +99,7 @@ pub fn replay(envelope: Envelope, client: &Client) -> Vec<Effect> {
             locations,
             runs,
         } => update(tool::planned(&id, &plan, &locations, runs)),
-        Event::ToolFinished { id, outcome } => update(tool::finished(&id, &outcome)),
+        Event::ToolFinished { id, outcome } => update(tool::finished_before(&id, outcome)),
         Event::PlanUpdated { entries } => update(plan::shown(&entries, client)),
         Event::Compacted { what, .. } => compacted(envelope.seq, &what, client),
         Event::TurnFailed { failure } => failed_before(envelope.seq, &failure),

@@ -1,7 +1,7 @@
 //! A tool call as an editor shows it: announced, planned, under way, asked about, ended.
 
 use agent_client_protocol_schema::v1::{
-    ContentBlock, Diff, PermissionOption, PermissionOptionKind, RequestPermissionRequest, SessionUpdate,
+    ContentBlock, Diff, PermissionOption, PermissionOptionKind, RequestPermissionRequest, SessionUpdate, Terminal,
     ToolCall as WireCall, ToolCallContent, ToolCallLocation, ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields,
     ToolKind as WireKind,
 };
@@ -54,6 +54,11 @@ pub(super) fn running(id: &ToolCallId) -> SessionUpdate {
 
 /// The end of the call's output so far.
 pub(super) fn progress(id: &ToolCallId, progress: &Progress) -> SessionUpdate {
+    if let Some(terminal) = &progress.terminal {
+        let terminal = Terminal::new(terminal.as_str().to_owned());
+        let fields = ToolCallUpdateFields::new().status(ToolCallStatus::InProgress);
+        return update(id, fields.content(vec![ToolCallContent::Terminal(terminal)]));
+    }
     let tail = text::fence("", &progress.tail);
     let shown = if progress.total > progress.tail.len() as u64 {
         format!("{tail}\n… the end of {} bytes so far", progress.total)
@@ -75,10 +80,18 @@ pub(super) fn finished(id: &ToolCallId, outcome: &ToolOutcome) -> SessionUpdate 
         .raw_output(raw_output(&outcome.output));
     let shown = outcome_content(outcome);
     if !shown.is_empty() {
-        // Without content, what was planned stays on the screen: the diff, or a command that printed nothing.
+        // Without content, what was there stays on the screen: the diff, or the terminal.
         fields = fields.content(shown);
     }
     update(id, fields)
+}
+
+/// What came of a call long ago, when its terminal is gone.
+pub(super) fn finished_before(id: &ToolCallId, mut outcome: ToolOutcome) -> SessionUpdate {
+    if let Display::Terminal(text) = outcome.output.display {
+        outcome.output.display = Display::Instead(text);
+    }
+    finished(id, &outcome)
 }
 
 /// The question whether the call may run. Clients show only what is in it, so it holds the whole call again.
@@ -234,6 +247,9 @@ fn diffs(changes: &[FileChange], asked: Shown) -> Vec<ToolCallContent> {
 
 fn outcome_content(outcome: &ToolOutcome) -> Vec<ToolCallContent> {
     let output = &outcome.output;
+    if let Display::Terminal(_) = output.display {
+        return Vec::new();
+    }
     match outcome.status {
         ToolStatus::Completed if output.display == Display::AsPlanned => Vec::new(),
         ToolStatus::Completed | ToolStatus::Failed => displayed(output),
@@ -254,7 +270,7 @@ fn displayed(output: &ToolOutput) -> Vec<ToolCallContent> {
     let (text, verbatim) = match &output.display {
         Display::Prose | Display::AsPlanned => (&output.text, false),
         Display::Verbatim => (&output.text, true),
-        Display::Instead(text) => (text, true),
+        Display::Instead(text) | Display::Terminal(text) => (text, true),
     };
     let mut shown = Vec::new();
     if !text.trim().is_empty() {

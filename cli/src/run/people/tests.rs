@@ -75,6 +75,7 @@ fn progress(id: &str, tail: &str, total: u64) -> Event {
             tail: tail.into(),
             total,
             lines: tail.matches('\n').count() as u64,
+            terminal: None,
         },
     }
 }
@@ -153,6 +154,7 @@ fn what_no_report_held_is_told_in_a_line() {
             tail: " ok\nlast ok\n".into(),
             total: 100_000,
             lines: 4000,
+            terminal: None,
         },
     };
     check(
