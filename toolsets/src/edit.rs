@@ -149,7 +149,7 @@ fn by_editor(
         return Ok(Saved::AsShown);
     }
     if says_so.is_err() {
-        return Err(ToolError::new("cancelled; the editor may still write the file").into());
+        return Err(ToolError::new("cancelled; the editor may still write the file, or have written it").into());
     }
     let is_old = found.as_deref() == step.from || found.as_deref() == edit.base();
     let has_other_ends = found.as_deref().is_some_and(|found| same_text(found, after));

@@ -129,14 +129,14 @@ impl Editor {
     /// Has it write a file. `false`: it did not say that it has.
     ///
     /// # Errors
-    /// At a cancel, after which it may still write.
+    /// At a cancel or when it leaves; it may still write.
     pub(crate) fn write(&self, place: &Place, text: &[u8], cancel: &Cancel) -> Result<bool, AskError> {
         let Some(text) = plain(text) else { return Ok(false) };
         let asked = self.asker.write_file(place.path.clone(), text.to_owned(), cancel);
-        if asked == Err(AskError::Cancelled) {
-            return Err(AskError::Cancelled);
+        match asked {
+            Err(error @ (AskError::Cancelled | AskError::Gone)) => Err(error),
+            asked => Ok(self.heard("write", asked).is_some()),
         }
-        Ok(self.heard("write", asked).is_some())
     }
 
     /// It shows what is on disk now.
