@@ -75,6 +75,12 @@ impl Editor {
         }
     }
 
+    /// The same, changed.
+    pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
+        self
+    }
+
     /// Shows this of a file and has not saved it.
     pub fn shows(&mut self, path: &Path, text: &str) {
         self.buffers.insert(path.to_owned(), text.to_owned());
@@ -208,7 +214,6 @@ impl Editor {
     fn release(&mut self, params: &Value) -> Option<Result<Value, String>> {
         let terminal = self.terminals.remove(&terminal_of(params));
         assert!(terminal.is_some(), "a terminal is released once");
-        terminal.iter_mut().for_each(Terminal::kill);
         Some(Ok(Value::Null))
     }
 }
@@ -219,9 +224,9 @@ impl Default for Editor {
     }
 }
 
-impl Drop for Editor {
+impl Drop for Terminal {
     fn drop(&mut self) {
-        self.terminals.values_mut().for_each(Terminal::kill);
+        self.kill();
     }
 }
 

@@ -6,6 +6,8 @@
 mod calls;
 mod commands;
 mod content;
+mod editor_files;
+mod editor_terminals;
 mod failures;
 mod faults;
 mod files;
@@ -16,6 +18,7 @@ mod permissions;
 mod play;
 mod processes;
 mod prompts;
+mod questions;
 mod queue;
 mod sessions;
 mod steering;
