@@ -149,12 +149,13 @@ impl Editor {
     fn write(&mut self, params: &Value) -> Option<Result<Value, String>> {
         let path = path_of(params);
         let text = params["content"].as_str().expect("a text is written").to_owned();
-        let text = match &self.writes {
-            Way::Instead(other) => other.clone(),
-            way => match odd(way) {
-                Some(result) => return result,
-                None => text,
-            },
+        if let Some(result) = odd(&self.writes) {
+            return result;
+        }
+        let text = if let Way::Instead(other) = &self.writes {
+            other.clone()
+        } else {
+            text
         };
         self.buffers.remove(&path);
         Some(

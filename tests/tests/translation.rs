@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
+use acp_adapter::agent::asks;
 use acp_adapter::agent::to_acp::{self, Effect, view};
 use acp_adapter::agent::{Client, Settings, TerminalAuth};
 use agent_core::approval::{Approval, ApprovalOption, DecidedBy, Decision, Mode, OptionKind};
@@ -18,13 +19,14 @@ use agent_core::event::{
     PlanStatus, PlannedCall, Progress, SessionChange, Severity, StopReason, ToolCall, ToolKind, ToolOutcome,
     ToolOutput, ToolStatus,
 };
-use agent_core::id::SessionId;
+use agent_core::id::{AskId, SessionId};
 use agent_core::outward::{SessionPage, SessionSummary, SessionView};
 use agent_core::plan::{CommandFacts, CommandPlan, Location, Place, Plan};
 use agent_core::prompt::{Facts, Prompted};
 use agent_core::provider::{Finish, ModelRef, Provider, Usage};
 use agent_core::setup::{Setup, SetupError};
 use agent_core::slash::CommandInfo;
+use agent_core::surface::{Ask, Form, NewTerminal, Request};
 use agent_core::workspace::{RuleBook, Scope};
 use jsonschema::Validator;
 use serde::Serialize;
@@ -1024,5 +1026,120 @@ fn the_schema_finds_faults() {
         json!({ "sessionUpdate": "tool_call", "toolCallId": "c" }),
     ] {
         assert_ne!(faults("SessionUpdate", &wrong), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn what_tools_ask_for_is_valid_and_goes_by_its_method() {
+    let form = |choices: &[&str]| {
+        Request::Form(Form {
+            question: "Which\u{202e} one?\nSay".into(),
+            choices: choices.iter().map(|choice| (*choice).to_owned()).collect(),
+        })
+    };
+    let path = || "/w/a".into();
+    let content = || "a\n".to_owned();
+    let create = || {
+        Request::CreateTerminal(NewTerminal {
+            command: "/bin/bash".into(),
+            args: vec!["-c".into(), "ls".into()],
+            env: vec![("A".into(), "b".into())],
+            cwd: "/w".into(),
+            output_limit: 1024,
+        })
+    };
+    let created = json!({
+        "sessionId": "s", "command": "/bin/bash", "args": ["-c", "ls"], "env": [{"name": "A", "value": "b"}],
+        "cwd": "/w", "outputByteLimit": 1024,
+    });
+    let terminal = json!({"sessionId": "s", "terminalId": "t"});
+    let asked = |properties: Value, required: Value| {
+        json!({
+            "sessionId": "s", "mode": "form", "message": "Which\\u{202e} one?\nSay",
+            "requestedSchema": {"type": "object", "properties": properties, "required": required},
+        })
+    };
+    let free = asked(
+        json!({"answer": {"type": "string", "title": "Answer"}}),
+        json!(["answer"]),
+    );
+    for (request, method, kind, expect) in [
+        (
+            Request::ReadFile { path: path() },
+            "fs/read_text_file",
+            "ReadTextFileRequest",
+            json!({"sessionId": "s", "path": "/w/a"}),
+        ),
+        (
+            Request::WriteFile {
+                path: path(),
+                content: content(),
+            },
+            "fs/write_text_file",
+            "WriteTextFileRequest",
+            json!({"sessionId": "s", "path": "/w/a", "content": "a\n"}),
+        ),
+        (create(), "terminal/create", "CreateTerminalRequest", created),
+        (
+            Request::TerminalOutput("t".into()),
+            "terminal/output",
+            "TerminalOutputRequest",
+            terminal.clone(),
+        ),
+        (
+            Request::WaitForExit("t".into()),
+            "terminal/wait_for_exit",
+            "WaitForTerminalExitRequest",
+            terminal.clone(),
+        ),
+        (
+            Request::KillTerminal("t".into()),
+            "terminal/kill",
+            "KillTerminalRequest",
+            terminal.clone(),
+        ),
+        (
+            Request::ReleaseTerminal("t".into()),
+            "terminal/release",
+            "ReleaseTerminalRequest",
+            terminal,
+        ),
+        (form(&[]), "elicitation/create", "CreateElicitationRequest", free),
+    ] {
+        let message = sent(request);
+        assert_eq!((&message["id"], &message["method"]), (&json!(7), &json!(method)));
+        assert_eq!(valid(kind, &message["params"]), expect);
+    }
+    let message = sent(form(&["red", "blue"]));
+    let schema = &valid("CreateElicitationRequest", &message["params"])["requestedSchema"];
+    assert_eq!(schema["properties"]["choice"]["enum"], json!(["red", "blue"]));
+    assert_eq!(schema["properties"]["answer"]["title"], "Something else");
+}
+
+fn sent(request: Request) -> Value {
+    let ask = Ask {
+        id: AskId(1),
+        session: "s".into(),
+        request,
+    };
+    serde_json::from_slice(&asks::line(7, ask)).unwrap()
+}
+
+#[test]
+fn a_terminal_is_shown_as_long_as_it_is_there_and_later_as_text() {
+    let progress = Progress {
+        terminal: Some("t".into()),
+        ..Progress::default()
+    };
+    let shown = live(Event::ToolProgress {
+        id: "c".into(),
+        progress,
+    });
+    assert_eq!(shown[0]["content"], json!([{"type": "terminal", "terminalId": "t"}]));
+    for status in [ToolStatus::Completed, ToolStatus::Failed, ToolStatus::Cancelled] {
+        let end = || finished(status, output("out\nexit code: 0", Display::Terminal("out\n".into())));
+        assert_eq!(live(end())[0].get("content"), None, "{status:?}");
+        let replayed = replay(end())[0]["content"][0]["content"]["text"].clone();
+        assert!(replayed.as_str().unwrap().contains("out"), "{replayed}");
     }
 }

@@ -66,8 +66,9 @@ impl Awaited {
     }
 }
 
-/// A request of a session's tool, as a line.
-pub(crate) fn line(id: &RequestId, ask: Ask) -> Vec<u8> {
+/// A request of a session's tool, as a line. `id` is the number it has on this connection.
+pub fn line(id: i64, ask: Ask) -> Vec<u8> {
+    let id = &RequestId::Number(id);
     let session = ask.session.as_str().to_owned();
     let terminal = |terminal: TerminalId| terminal.as_str().to_owned();
     match ask.request {

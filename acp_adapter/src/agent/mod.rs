@@ -5,7 +5,7 @@
 //! `outbox` (all the state there is), `connection` (one match on each thing that can come), `serve` (threads and the one
 //! task).
 
-mod asks;
+pub mod asks;
 mod call;
 mod connection;
 mod envelope;

@@ -216,11 +216,12 @@ impl Outbound {
     }
 
     /// Numbers what a tool asks for, and notes it if somebody waits for the answer.
-    pub(crate) fn ask_for(&mut self, ask: &Ask) -> RequestId {
+    pub(crate) fn ask_for(&mut self, ask: &Ask) -> i64 {
         match Awaited::by(&ask.request) {
             Some(awaited) => self.add(ask.session.clone(), About::Ask(ask.id, awaited)),
             None => self.next_id(),
-        }
+        };
+        self.last
     }
 
     fn add(&mut self, session: SessionId, about: About) -> RequestId {
@@ -369,11 +370,9 @@ mod tests {
     fn what_a_tool_asks_for_is_noted_until_its_answer_or_until_it_is_given_up() {
         let mut outbound = Outbound::default();
         let mut ask = |id, request| {
-            outbound.ask_for(&Ask {
-                id: AskId(id),
-                session: "s".into(),
-                request,
-            })
+            let session = "s".into();
+            let id = AskId(id);
+            RequestId::Number(outbound.ask_for(&Ask { id, session, request }))
         };
         let read = |path: &str| Request::ReadFile { path: path.into() };
         let (first, second) = (ask(1, read("/a")), ask(2, read("/b")));
@@ -404,6 +403,7 @@ mod tests {
                         output_limit: 1,
                     }),
                 });
+                let id = RequestId::Number(id);
                 assert_eq!(outbound.given_up(AskId(number)), Some(id.clone()));
                 assert_eq!(outbound.given_up(AskId(number)), None);
                 id

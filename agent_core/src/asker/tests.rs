@@ -28,13 +28,11 @@ fn next(inlet: &Receiver<Parcel>) -> Outward {
 }
 
 fn asked(inlet: &Receiver<Parcel>) -> (AskId, Request) {
-    match next(inlet) {
-        Outward::Ask(Ask { id, request, session }) => {
-            assert_eq!(session, "s".into());
-            (id, request)
-        }
-        other => panic!("{other:?} instead of a request"),
-    }
+    let Outward::Ask(Ask { id, request, session }) = next(inlet) else {
+        panic!("something else instead of a request")
+    };
+    assert_eq!(session, "s".into());
+    (id, request)
 }
 
 fn new_terminal() -> NewTerminal {

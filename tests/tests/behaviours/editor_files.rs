@@ -269,7 +269,7 @@ fn what_is_no_plain_text_a_secret_or_elsewhere_stays_on_disk() {
             calls(&[("patch", change)]),
         ]
     };
-    let paths = names.iter().map(|name| Path::new(name)).chain([elsewhere.as_path()]);
+    let paths = names.iter().map(Path::new).chain([elsewhere.as_path()]);
     let replies: Vec<Value> = paths.flat_map(change).chain([says("done")]).collect();
     let home = play::home(&replies);
     let wide: Vec<u8> = "\u{feff}old\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
@@ -402,7 +402,8 @@ fn a_mention_puts_in_what_the_editor_shows() {
         .unwrap();
     assert_eq!(client.asked_for(0, READ).len(), 1);
     client.close();
-    let shown = std::process::Command::from(home.command(&["sessions", "show", "--json", &session]))
+    let shown = home
+        .command(&["sessions", "show", "--json", &session])
         .output()
         .unwrap();
     assert!(String::from_utf8_lossy(&shown.stdout).contains("typed"), "{shown:?}");

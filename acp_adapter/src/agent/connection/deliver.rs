@@ -22,7 +22,7 @@ impl Connection {
             Some(Outward::OptionChanged { change, view }) => self.option_changed(&change, &view),
             Some(Outward::Ask(ask)) => {
                 let id = self.outbound.ask_for(&ask);
-                self.outbox.line(asks::line(&id, ask));
+                self.outbox.line(asks::line(id, ask));
             }
             Some(Outward::TakeBack(ask)) => {
                 if let Some(id) = self.outbound.given_up(ask) {
