@@ -211,7 +211,12 @@ fn next(event: Option<&Event>) -> Option<Event> {
             context: content(),
             command: true,
         },
-        Some(Event::UserMessage { .. }) => Event::AgentText { id, text },
+        Some(Event::UserMessage { .. }) => Event::UserSteered {
+            id,
+            content: content(),
+            context: content(),
+        },
+        Some(Event::UserSteered { .. }) => Event::AgentText { id, text },
         Some(Event::AgentText { .. }) => Event::AgentThought { id, text },
         Some(Event::AgentThought { .. }) => tool_started(),
         Some(Event::ToolStarted { .. }) => tool_planned(),
