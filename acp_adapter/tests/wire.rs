@@ -64,7 +64,7 @@ impl Workspaces for NoTools {
 }
 
 impl Workspace for NoTools {
-    fn tools(&self) -> &[Arc<dyn Tool>] {
+    fn tools(&self) -> Vec<Arc<dyn Tool>> {
         &[]
     }
 

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::event::Shown;
 use crate::id::{ApprovalId, ToolCallId};
 use crate::json_path;
-use crate::plan::ExactCommand;
+use crate::plan::{ExactCommand, ForeignTool};
 
 /// How much a session asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -166,6 +166,23 @@ pub enum Grant {
         #[serde(with = "json_path")]
         root: PathBuf,
     },
+    /// Exactly this tool of this MCP server, as it describes itself, until revoked.
+    Tool {
+        /// The tool.
+        tool: ForeignTool,
+    },
+}
+
+impl Grant {
+    /// Whether this one allows what `wanted` would.
+    pub(crate) fn covers(&self, wanted: &Self) -> bool {
+        match (self, wanted) {
+            (Self::Tool { tool }, Self::Tool { tool: wanted }) => tool.is_same(wanted),
+            (Self::EditsThisSession | Self::HostThisSession { .. } | Self::Command { .. } | Self::Tool { .. }, _) => {
+                self == wanted
+            }
+        }
+    }
 }
 
 /// How a surface answers a question.

@@ -90,6 +90,7 @@ pub(crate) fn told(record: &SessionRecord, settings: &Settings) -> Facts {
             session: record.id.clone(),
             cwd: record.cwd.clone(),
             extra_roots: record.extra_roots.clone(),
+            servers: Vec::new(),
         };
         Facts::new(record.mode, record.model.clone(), &scope, &settings.workspace.rules())
     })

@@ -10,6 +10,7 @@ use serde::de::{Deserializer, Error};
 
 use crate::approval::Mode;
 use crate::provider::{ModelRef, Price, ThoughtLevel};
+use crate::server::{Server, Transport};
 
 /// All of it. Unknown keys are an error.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -31,6 +32,8 @@ pub struct Config {
     pub web: WebConfig,
     /// How files are read and written.
     pub files: FilesConfig,
+    /// MCP servers of every session, by their names.
+    pub mcp_servers: BTreeMap<String, McpServerConfig>,
     /// What turns may cost.
     pub budget: BudgetConfig,
 }
@@ -46,6 +49,7 @@ impl Default for Config {
             terminal: TerminalConfig::default(),
             web: WebConfig::default(),
             files: FilesConfig::default(),
+            mcp_servers: BTreeMap::new(),
             budget: BudgetConfig::default(),
         }
     }
@@ -218,6 +222,55 @@ pub enum FilesBackend {
     Auto,
     /// On disk by the agent.
     Local,
+}
+
+/// An MCP server: a `command` that is started, or a `url` that is asked.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct McpServerConfig {
+    /// The program.
+    pub command: Option<PathBuf>,
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// Variables beside those that commands have.
+    pub env: BTreeMap<String, String>,
+    /// The folder it starts in, below the session's; without it, that one itself.
+    pub cwd: Option<PathBuf>,
+    /// The address of a server that speaks streamable HTTP.
+    pub url: Option<String>,
+    /// Headers sent with each request to it.
+    pub headers: BTreeMap<String, String>,
+    /// Seconds a call may take without a sign of life; the default is 60.
+    pub timeout_s: Option<u64>,
+    /// The only tools of it that sessions have, by the server's own names; without it, all.
+    pub tools: Option<Vec<String>>,
+}
+
+impl McpServerConfig {
+    /// The server of this name.
+    pub fn server(&self, name: &str) -> Server {
+        let transport = match (&self.command, &self.url) {
+            (Some(command), None) => Transport::Stdio {
+                command: command.clone(),
+                args: self.args.clone(),
+                env: self.env.clone(),
+                cwd: self.cwd.clone(),
+            },
+            (None, Some(url)) => Transport::Http {
+                url: url.clone(),
+                headers: self.headers.clone().into_iter().collect(),
+            },
+            (Some(_), Some(_)) | (None, None) => Transport::Unserved {
+                why: "it needs a `command` or a `url`, and not both".into(),
+            },
+        };
+        Server {
+            name: name.to_owned(),
+            transport,
+            timeout_s: self.timeout_s,
+            tools: self.tools.clone(),
+        }
+    }
 }
 
 /// What turns may cost.

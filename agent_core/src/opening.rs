@@ -64,6 +64,7 @@ pub(crate) fn open(engine: &Engine, id: &SessionId, folders: Option<Folders>) ->
     let stored = Folders {
         cwd: record.cwd.clone(),
         extra_roots: record.extra_roots.clone(),
+        servers: Vec::new(),
     };
     let folders = folders.unwrap_or(stored);
     let roots = check(&folders)?;
@@ -301,6 +302,7 @@ fn settle(
         session: id.clone(),
         cwd: folders.cwd.clone(),
         extra_roots: folders.extra_roots.clone(),
+        servers: folders.servers.clone(),
     };
     Settings {
         workspace: engine.workspaces.open(scope, &config, engine.desk.asker(id.clone())),

@@ -44,6 +44,28 @@ pub enum Plan {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         forbidden: Option<String>,
     },
+    /// Calls a tool of an MCP server. What is passed to it is the call's input.
+    Foreign(ForeignTool),
+}
+
+/// A tool of an MCP server, as exactly as a grant names it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ForeignTool {
+    /// The server's name in this session, for people.
+    pub server: String,
+    /// What tells the server from any other: a hash of what is started or asked, and where.
+    pub identity: String,
+    /// The tool, by the server's own name.
+    pub tool: String,
+    /// A hash of what the server says of the tool. A tool that says something else is another one.
+    pub schema: String,
+}
+
+impl ForeignTool {
+    /// Whether this is the same tool of the same server, whatever that is called here.
+    pub fn is_same(&self, other: &Self) -> bool {
+        (&self.identity, &self.tool, &self.schema) == (&other.identity, &other.tool, &other.schema)
+    }
 }
 
 /// A file or folder as it was named, and where that really is.

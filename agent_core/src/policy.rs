@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use crate::approval::{ApprovalOption, Grant, Mode, OptionKind};
 use crate::boundary::Boundary;
 use crate::change::FileChange;
-use crate::plan::{CommandPlan, ExactCommand, Place, Plan};
+use crate::plan::{CommandPlan, ExactCommand, ForeignTool, Place, Plan};
 
 /// What a call is judged by.
 pub(crate) struct Policy<'a> {
@@ -18,8 +18,8 @@ pub(crate) struct Policy<'a> {
     pub(crate) edits_granted: bool,
     /// The hosts whose pages the user has allowed for the rest of this session.
     pub(crate) hosts_granted: &'a BTreeSet<String>,
-    /// Whether a standing grant covers a command.
-    pub(crate) is_granted: &'a dyn Fn(&ExactCommand) -> bool,
+    /// Whether a standing grant covers this one.
+    pub(crate) is_granted: &'a dyn Fn(&Grant) -> bool,
 }
 
 /// What becomes of a call.
@@ -48,6 +48,7 @@ impl Policy<'_> {
             Plan::Command(command) => self.judge_command(command),
             Plan::Fetch { host, .. } => self.judge_fetch(host),
             Plan::Input { command, forbidden, .. } => self.judge_input(command, forbidden.as_deref()),
+            Plan::Foreign(tool) => self.judge_foreign(tool),
         }
     }
 
@@ -108,10 +109,34 @@ impl Policy<'_> {
             .first()
             .is_some_and(|root| plan.cwd.real.starts_with(root));
         let exact = plan.facts.exact.as_ref().filter(|_| home);
-        if self.mode == Mode::DontAsk || exact.is_some_and(self.is_granted) {
+        let always = exact.and_then(|exact| self.always(exact));
+        if self.mode == Mode::DontAsk || always.as_ref().is_some_and(|always| self.grants(always)) {
             return Verdict::Allow;
         }
-        ask(String::new(), exact.and_then(|exact| self.always(exact)))
+        ask(String::new(), always)
+    }
+
+    /// Whether what an option would store is stored already.
+    fn grants(&self, option: &ApprovalOption) -> bool {
+        option.grant.as_ref().is_some_and(self.is_granted)
+    }
+
+    /// What a server says of its tools decides nothing here: not even that one only reads.
+    fn judge_foreign(&self, tool: &ForeignTool) -> Verdict {
+        let always = ApprovalOption {
+            kind: OptionKind::AllowAlways,
+            name: format!(
+                "Always allow the tool {} of the MCP server {} as it is now, until revoked",
+                shown(&tool.tool),
+                shown(&tool.server)
+            ),
+            grant: Some(Grant::Tool { tool: tool.clone() }),
+        };
+        if self.mode == Mode::DontAsk || self.grants(&always) {
+            Verdict::Allow
+        } else {
+            ask(String::new(), Some(always))
+        }
     }
 
     fn judge_fetch(&self, host: &str) -> Verdict {
@@ -253,6 +278,15 @@ mod tests {
         }
     }
 
+    fn foreign(tool: &str) -> Plan {
+        Plan::Foreign(ForeignTool {
+            server: "s".into(),
+            identity: "i".into(),
+            tool: tool.into(),
+            schema: "d".into(),
+        })
+    }
+
     /// The verdict in each mode, in the order of [`Mode::ALL`]; `always` where that is offered.
     fn check(plan: &Plan, edits_granted: bool, expect: [&str; 4]) {
         let roots = [PathBuf::from("/w")];
@@ -266,7 +300,11 @@ mod tests {
                 },
                 edits_granted,
                 hosts_granted: &BTreeSet::from(["known.org".to_owned()]),
-                is_granted: &|exact| exact.args == ["granted"],
+                is_granted: &|grant| match grant {
+                    Grant::Command { command, .. } => command.args == ["granted"],
+                    Grant::Tool { tool } => tool.tool == "granted",
+                    Grant::EditsThisSession | Grant::HostThisSession { .. } => false,
+                },
             };
             match policy.judge(plan) {
                 Verdict::Allow => "run",
@@ -329,6 +367,8 @@ mod tests {
         check(&fetch("known.org"), false, ["run"; 4]);
         check(&input(None), false, ["refuse", "ask", "ask", "run"]);
         check(&input(Some("it removes everything")), false, ["refuse"; 4]);
+        check(&foreign("a"), true, ["always", "always", "always", "run"]);
+        check(&foreign("granted"), false, ["run"; 4]);
     }
 
     #[test]

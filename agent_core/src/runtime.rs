@@ -20,6 +20,7 @@ use crate::options;
 use crate::outward::{Answer, CallError, CallId, Parcel, outlet};
 use crate::prompt::Instructions;
 use crate::provider::ModelRef;
+use crate::server::Server;
 use crate::session::{Begin, Manner};
 use crate::setup::Setup;
 use crate::slash;
@@ -67,6 +68,8 @@ pub struct Folders {
     pub cwd: PathBuf,
     /// Further folders, absolute.
     pub extra_roots: Vec<PathBuf>,
+    /// MCP servers it is to have there, beside those of the configuration. Never stored.
+    pub servers: Vec<Server>,
 }
 
 /// An option and its new value.

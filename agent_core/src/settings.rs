@@ -60,7 +60,7 @@ pub(crate) struct Standing {
 impl Settings {
     /// Its tools as the model sees them.
     pub(crate) fn specs(&self) -> Vec<ToolSpec> {
-        let tools = self.workspace.tools().iter();
+        let tools = self.workspace.tools().into_iter();
         tools.map(|tool| tool.spec().clone()).collect()
     }
 
@@ -70,6 +70,7 @@ impl Settings {
             session: session.clone(),
             cwd: self.folders.cwd.clone(),
             extra_roots: self.folders.extra_roots.clone(),
+            servers: self.folders.servers.clone(),
         }
     }
 }

@@ -18,10 +18,12 @@ use crate::line::Voice;
 use crate::opening;
 use crate::options;
 use crate::provider::{self, ModelRef, ProviderError, ThoughtLevel, Usage};
+use crate::server::{ServerState, ServerView};
 use crate::session::{Prompt, Session};
 use crate::title;
 use crate::tool::Tool;
 use crate::turn::TurnError;
+use crate::visible;
 
 /// A slash command as a surface offers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +51,7 @@ pub const COMMANDS: [CommandInfo; 11] = [
         Some("off, low, medium, high or default"),
     ),
     info("tools", "List the tools of this session", None),
+    info("mcp", "List the MCP servers of this session", None),
     info("context", "Show how full the model's context is", None),
     info(
         "compact",
@@ -91,6 +94,7 @@ enum Name {
     Mode,
     Thought,
     Tools,
+    Mcp,
     Context,
     Compact,
     Clear,
@@ -113,6 +117,7 @@ pub(crate) fn parse(content: &[Content]) -> Option<Command> {
         "mode" => Name::Mode,
         "thought" => Name::Thought,
         "tools" => Name::Tools,
+        "mcp" => Name::Mcp,
         "context" => Name::Context,
         "compact" => Name::Compact,
         "clear" => Name::Clear,
@@ -135,6 +140,7 @@ pub(crate) fn acts_at_once(content: &[Content]) -> bool {
         | Name::Mode
         | Name::Thought
         | Name::Tools
+        | Name::Mcp
         | Name::Context
         | Name::Steer
         | Name::Version => true,
@@ -228,6 +234,7 @@ fn answer(engine: &Engine, session: &Session, command: &Command, turn: TurnId) -
         Name::Help => help(),
         Name::Version => format!("Talaria {}", env!("CARGO_PKG_VERSION")),
         Name::Tools => tools(session),
+        Name::Mcp => servers(session),
         Name::Context => context(engine, session)?,
         // Its answer takes a while, and is given above.
         Name::Compact => String::new(),
@@ -271,6 +278,31 @@ fn tools(session: &Session) -> String {
         "`{}` gets none of these, since its entry in the configuration says `tools = false`:\n\n{tools}",
         model.name
     )
+}
+
+fn servers(session: &Session) -> String {
+    let servers = session.settings().workspace.servers();
+    if servers.is_empty() {
+        return "This session has no MCP servers. `[mcp_servers.NAME]` in `config.toml` gives every new session one."
+            .into();
+    }
+    servers.iter().map(server).collect()
+}
+
+fn server(server: &ServerView) -> String {
+    let state = match &server.state {
+        ServerState::Starting => "is being started".to_owned(),
+        ServerState::Ready => match server.tools.len() {
+            1 => "ready, 1 tool".to_owned(),
+            tools => format!("ready, {tools} tools"),
+        },
+        ServerState::Gone(why) => format!("gone, and started again when it is needed: {why}"),
+        ServerState::Failed(why) => format!("can't be used: {why}"),
+    };
+    let place = visible::line(&server.place);
+    let line = format!("- **{}** (`{place}`): {}\n", server.name, visible::line(&state));
+    let tools = server.tools.iter().map(|tool| format!("  - `{tool}`\n"));
+    std::iter::once(line).chain(tools).collect()
 }
 
 fn context(engine: &Engine, session: &Session) -> Result<String, TurnError> {

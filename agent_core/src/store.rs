@@ -45,8 +45,8 @@ pub use record::{Durability, Kept, Parent, SessionRecord};
 
 use append::Append;
 use database::Database;
+use grant::GrantChange;
 pub use grant::StandingGrant;
-use grant::{CommandGrant, GrantChange};
 use lease::Process;
 use list::{BadCursor, Filter};
 use location::Location;
@@ -379,18 +379,15 @@ impl Store {
     /// Stores a standing permission, if it is one that outlives its session.
     pub fn grant(&self, grant: &Grant) {
         match grant {
-            Grant::Command { command, root } => {
+            Grant::Command { .. } | Grant::Tool { .. } => {
                 self.database()
-                    .write_or_warn(Work::Grant(GrantChange::Add(CommandGrant {
-                        command: command.clone(),
-                        root: root.clone(),
-                    })));
+                    .write_or_warn(Work::Grant(GrantChange::Add(grant.clone())));
             }
             Grant::EditsThisSession | Grant::HostThisSession { .. } => {}
         }
     }
 
-    /// The standing permissions of sessions with this root, a real path.
+    /// The standing permissions that hold in sessions with this root, a real path.
     ///
     /// # Errors
     /// When the database can't be read.

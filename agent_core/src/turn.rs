@@ -39,7 +39,9 @@ pub(crate) struct Turn<'a> {
     pub(crate) cancel: Cancel,
     /// The workspace as it was when the turn began; a move takes effect with the next one.
     workspace: Arc<dyn Workspace>,
-    /// Its tools as the model sees them.
+    /// Its tools, the same for the whole turn.
+    tools: Vec<Arc<dyn Tool>>,
+    /// The same as the model sees them.
     pub(crate) specs: Vec<ToolSpec>,
     pub(crate) history: History,
     /// The model that answers, if the session's own can't be had.
@@ -97,7 +99,8 @@ impl<'a> Turn<'a> {
             session,
             id: prompt.turn,
             cancel: prompt.cancel,
-            specs: settings.specs(),
+            tools: Vec::new(),
+            specs: Vec::new(),
             workspace: settings.workspace.clone(),
             history: session.take_history().read_on(&engine.store, &session.id)?,
             fallback: None,
@@ -186,8 +189,22 @@ impl<'a> Turn<'a> {
         }
     }
 
+    /// Takes the tools that the turn has. Servers that are still being started are waited for, but not for long.
+    fn take_tools(&mut self) {
+        let (workspace, cancel) = (Arc::clone(&self.workspace), self.cancel.clone());
+        workspace.get_ready(&cancel, &mut |notice| {
+            self.emit(notice);
+        });
+        self.tools = workspace.tools();
+        self.specs = self.tools.iter().map(|tool| tool.spec().clone()).collect();
+    }
+
     /// The loop.
     fn work(&mut self) -> Result<StopReason, TurnError> {
+        self.take_tools();
+        if self.cancel.is_set() {
+            return Ok(StopReason::Cancelled);
+        }
         let mut empty_replies = 0;
         let last_step = self.settings().config.agent.max_steps;
         for step in 1..=last_step {
@@ -362,7 +379,7 @@ impl<'a> Turn<'a> {
             Grant::HostThisSession { host } => self.session.change_settings(|settings| {
                 Arc::make_mut(&mut settings.hosts_granted).insert(host.clone());
             }),
-            Grant::Command { .. } => self.engine.store.grant(&grant),
+            Grant::Command { .. } | Grant::Tool { .. } => self.engine.store.grant(&grant),
         }
     }
 
@@ -434,7 +451,7 @@ impl<'a> Turn<'a> {
     }
 
     pub(crate) fn tools(&self) -> Vec<Arc<dyn Tool>> {
-        self.workspace.tools().to_vec()
+        self.tools.clone()
     }
 }
 

@@ -7,7 +7,9 @@ use crate::asker::Asker;
 use crate::cancel::Cancel;
 use crate::config::Config;
 use crate::content::Content;
+use crate::event::Event;
 use crate::id::SessionId;
+use crate::server::{Server, ServerView};
 use crate::tool::Tool;
 
 /// Opens workspaces.
@@ -19,8 +21,18 @@ pub trait Workspaces: Send + Sync {
 
 /// One session's place in the world.
 pub trait Workspace: Send + Sync {
-    /// Its tools, in a stable order.
-    fn tools(&self) -> &[Arc<dyn Tool>];
+    /// Its tools as they are now, in a stable order. They may be others after [`Self::get_ready`], and only then.
+    fn tools(&self) -> Vec<Arc<dyn Tool>>;
+
+    /// Brings the tools up to date before a turn: waits for servers that are still being started, starts those again
+    /// that have gone, and takes over lists that have changed. Bounded in time, ends with `cancel`, and never fails:
+    /// what the user should know of it is told.
+    fn get_ready(&self, _cancel: &Cancel, _tell: &mut dyn FnMut(Event)) {}
+
+    /// Its MCP servers, in the order of their definition.
+    fn servers(&self) -> Vec<ServerView> {
+        Vec::new()
+    }
 
     /// What the system prompt tells of it. Asks git; bounded in time.
     fn surroundings(&self) -> Surroundings;
@@ -42,6 +54,8 @@ pub struct Scope {
     pub cwd: PathBuf,
     /// Further folders it works in, absolute.
     pub extra_roots: Vec<PathBuf>,
+    /// The MCP servers that its client brought along, beside those of the configuration.
+    pub servers: Vec<Server>,
 }
 
 impl Scope {

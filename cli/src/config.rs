@@ -3,7 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use agent_core::config::{Config, ModelConfig};
+use agent_core::config::{Config, McpServerConfig, ModelConfig};
+use url::Url;
 
 use crate::credentials::variable_fault;
 use crate::nearest::nearest;
@@ -202,6 +203,9 @@ fn make_sense(config: &Config) -> Result<(), String> {
     for name in &config.agent.disabled_tools {
         known_tool(name)?;
     }
+    for (name, server) in &config.mcp_servers {
+        server_makes_sense(server).map_err(|fault| format!("mcp_servers.{name}{fault}"))?;
+    }
     for rule in &config.approvals.deny {
         if let Some(fault) = wiring::deny_rule_fault(rule) {
             return Err(format!("approvals.deny: the rule `{rule}` {fault}"));
@@ -258,12 +262,36 @@ fn models_make_sense(models: &[ModelConfig]) -> Result<(), String> {
     Ok(())
 }
 
+/// What is wrong with an MCP server, to be read after its name.
+fn server_makes_sense(server: &McpServerConfig) -> Result<(), String> {
+    match (&server.command, &server.url) {
+        (None, None) => return Err(" has neither a `command` to start nor a `url` to ask".into()),
+        (Some(_), Some(_)) => return Err(" has both a `command` and a `url`: leave out one".into()),
+        (Some(_), None) if !server.headers.is_empty() => {
+            return Err(".headers is for a `url`, not for a `command`".into());
+        }
+        (None, Some(_)) if !(server.args.is_empty() && server.env.is_empty() && server.cwd.is_none()) => {
+            return Err(": `args`, `env` and `cwd` are for a `command`, not for a `url`".into());
+        }
+        (None, Some(url)) => match Url::parse(url) {
+            Ok(url) if matches!(url.scheme(), "http" | "https") => {}
+            Ok(_) | Err(_) => return Err(".url must begin with `https://` or `http://`".into()),
+        },
+        (Some(_), None) => {}
+    }
+    if server.timeout_s == Some(0) {
+        return Err(".timeout_s is 0, so that no call could end well; the default is 60".into());
+    }
+    Ok(())
+}
+
 fn is_amount(dollars: f64) -> bool {
     dollars.is_finite() && dollars >= 0.0
 }
 
 fn known_tool(name: &str) -> Result<(), String> {
-    if wiring::TOOLS.contains(&name) {
+    // Nobody knows a server's tools before it is asked.
+    if wiring::TOOLS.contains(&name) || name.starts_with("mcp__") {
         return Ok(());
     }
     let hint = match nearest(name, wiring::TOOLS) {

@@ -48,11 +48,12 @@ pub(crate) fn start(folder: Option<PathBuf>) -> Logging {
         .without_time()
         .with_target(false)
         .with_ansi(false)
-        .with_filter(filter("warn"));
+        .with_filter(filter("warn,rmcp=error"));
     let to_file = folder.map(|folder| {
         let file = Arc::new(Background::new("log-file", DailyFile::new(folder, today)));
         writers.push(file.clone());
-        let ours = "warn,agent=info,agent_core=info,acp_adapter=info,providers=info,toolsets=info";
+        // What an MCP server says wrongly is written out there, whatever it holds.
+        let ours = "warn,rmcp=error,agent=info,agent_core=info,acp_adapter=info,providers=info,toolsets=info";
         fmt::layer()
             .with_writer(file)
             .with_ansi(false)

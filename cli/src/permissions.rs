@@ -1,7 +1,8 @@
-//! `agent permissions`: the standing permissions for commands, and how to take them back.
+//! `agent permissions`: the standing permissions for commands and MCP tools, and how to take them back.
 
 use std::io::{self, Write};
 
+use agent_core::approval::Grant;
 use agent_core::store::StandingGrant;
 use agent_core::visible;
 use serde::Serialize;
@@ -28,29 +29,55 @@ pub(crate) fn permissions(command: PermissionsCommand, paths: Result<&Paths, NoH
 #[derive(Serialize)]
 struct PermissionJson<'a> {
     id: i64,
-    kind: &'static str,
-    program: String,
-    args: &'a [String],
-    root: String,
+    #[serde(flatten)]
+    what: WhatJson<'a>,
     created: i64,
 }
 
-impl<'a> From<&'a StandingGrant> for PermissionJson<'a> {
-    fn from(grant: &'a StandingGrant) -> Self {
-        Self {
-            id: grant.id,
-            kind: "command",
-            program: grant.command.program.display().to_string(),
-            args: &grant.command.args,
-            root: grant.root.display().to_string(),
-            created: grant.created_ms,
-        }
+#[derive(Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+enum WhatJson<'a> {
+    Command {
+        program: String,
+        args: &'a [String],
+        root: String,
+    },
+    McpTool {
+        server: &'a str,
+        identity: &'a str,
+        tool: &'a str,
+        schema: &'a str,
+    },
+}
+
+impl<'a> PermissionJson<'a> {
+    /// None for what is never stored.
+    fn of(standing: &'a StandingGrant) -> Option<Self> {
+        let what = match &standing.grant {
+            Grant::EditsThisSession | Grant::HostThisSession { .. } => return None,
+            Grant::Command { command, root } => WhatJson::Command {
+                program: command.program.display().to_string(),
+                args: &command.args,
+                root: root.display().to_string(),
+            },
+            Grant::Tool { tool } => WhatJson::McpTool {
+                server: &tool.server,
+                identity: &tool.identity,
+                tool: &tool.tool,
+                schema: &tool.schema,
+            },
+        };
+        Some(Self {
+            id: standing.id,
+            what,
+            created: standing.created_ms,
+        })
     }
 }
 
 fn list_json(store: &Store) -> Result<(), Fail> {
     let grants = store.all_grants()?;
-    let array: Vec<PermissionJson<'_>> = grants.iter().map(PermissionJson::from).collect();
+    let array: Vec<PermissionJson<'_>> = grants.iter().filter_map(PermissionJson::of).collect();
     let mut text = serde_json::to_vec(&array)?;
     text.push(b'\n');
     Ok(io::stdout().lock().write_all(&text)?)
@@ -69,16 +96,29 @@ fn list_table(store: &Store) -> Result<(), Fail> {
 }
 
 fn write_table(out: &mut dyn Write, grants: &[StandingGrant]) -> io::Result<()> {
-    writeln!(out, "{:>4}  COMMAND", "ID")?;
+    writeln!(out, "{:>4}  WHAT", "ID")?;
     for grant in grants {
-        // Quoted, so that the ends of an argument can be seen.
-        let args: String = grant.command.args.iter().map(|arg| format!(" {arg:?}")).collect();
-        let program = grant.command.program.to_string_lossy();
-        let root = grant.root.to_string_lossy();
-        let line = visible::line(&format!("{program}{args}  (in {root})"));
-        writeln!(out, "{:>4}  {line}", grant.id)?;
+        writeln!(out, "{:>4}  {}", grant.id, visible::line(&what(&grant.grant)))?;
     }
     Ok(())
+}
+
+fn what(grant: &Grant) -> String {
+    match grant {
+        Grant::Command { command, root } => {
+            // Quoted, so that the ends of an argument can be seen.
+            let args: String = command.args.iter().map(|arg| format!(" {arg:?}")).collect();
+            format!("{}{args}  (in {})", command.program.display(), root.display())
+        }
+        Grant::Tool { tool } => {
+            let marks = [&tool.identity, &tool.schema].map(|hash| hash.get(..8).unwrap_or(hash));
+            format!(
+                "MCP tool {:?} of {:?}  ({} {})",
+                tool.tool, tool.server, marks[0], marks[1]
+            )
+        }
+        Grant::EditsThisSession | Grant::HostThisSession { .. } => "something of one session".to_owned(),
+    }
 }
 
 fn tell_revoked(gone: &[StandingGrant]) -> Result<(), Fail> {
@@ -105,8 +145,7 @@ fn revoke(store: &Store, ids: &[i64]) -> Result<Vec<StandingGrant>, Fail> {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
 
-    use agent_core::approval::Grant;
-    use agent_core::plan::ExactCommand;
+    use agent_core::plan::{ExactCommand, ForeignTool};
 
     use super::*;
 
@@ -141,10 +180,36 @@ mod tests {
     fn the_json_of_a_permission_has_the_promised_names() {
         let mut grants = store().all_grants().unwrap();
         grants[0].created_ms = 5;
-        let json = serde_json::to_string(&PermissionJson::from(&grants[0])).unwrap();
+        let json = serde_json::to_string(&PermissionJson::of(&grants[0]).unwrap()).unwrap();
         assert_eq!(
             json,
             r#"{"id":1,"kind":"command","program":"/bin/rm","args":["a b"],"root":"/w","created":5}"#
+        );
+    }
+
+    #[test]
+    fn a_permission_for_a_tool_is_shown_with_what_it_is_bound_to() {
+        let store = Store::memory();
+        store.grant(&Grant::Tool {
+            tool: ForeignTool {
+                server: "git\n".into(),
+                identity: "aaaaaaaaaaaa".into(),
+                tool: "push".into(),
+                schema: "bbbbbbbbbbbb".into(),
+            },
+        });
+        let mut grants = store.all_grants().unwrap();
+        grants[0].created_ms = 5;
+        let json = serde_json::to_string(&PermissionJson::of(&grants[0]).unwrap()).unwrap();
+        assert_eq!(
+            json,
+            r#"{"id":1,"kind":"mcp_tool","server":"git\n","identity":"aaaaaaaaaaaa","tool":"push","schema":"bbbbbbbbbbbb","created":5}"#
+        );
+        let mut out = Vec::new();
+        write_table(&mut out, &grants).unwrap();
+        assert_eq!(
+            String::from_utf8(out).unwrap(),
+            "  ID  WHAT\n   1  MCP tool \"push\" of \"git\\n\"  (aaaaaaaa bbbbbbbb)\n"
         );
     }
 
@@ -155,7 +220,7 @@ mod tests {
         let text = String::from_utf8(out).unwrap();
         assert_eq!(
             text,
-            "  ID  COMMAND\n   1  /bin/rm \"a b\"  (in /w)\n   2  /bin/rm \"c\\u{1b}[2J\"  (in /w)\n"
+            "  ID  WHAT\n   1  /bin/rm \"a b\"  (in /w)\n   2  /bin/rm \"c\\u{1b}[2J\"  (in /w)\n"
         );
     }
 }

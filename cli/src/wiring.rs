@@ -53,12 +53,15 @@ pub(crate) fn start(
         store.warning().as_deref().into_iter().for_each(tell);
         store
     });
+    let edge = Arc::clone(&setup);
     let forbidden = paths.map(Paths::forbidden).unwrap_or_default();
     let rules = paths.ok().map(Paths::rules_file);
     let parts = Parts {
         store: store.clone(),
         setup,
-        workspaces: Arc::new(LocalWorkspaces::new(forbidden.clone(), rules)),
+        workspaces: Arc::new(
+            LocalWorkspaces::new(forbidden.clone(), rules).with_edge(Arc::new(move || edge.http().handle())),
+        ),
         source,
         preferences,
         forbidden,
@@ -142,8 +145,8 @@ fn own_command() -> Vec<String> {
     command
 }
 
-/// The one async runtime behind all model services; begins with the first of them, so that a server that isn't asked
-/// for a model starts without it.
+/// The one async runtime behind all model services and MCP servers; begins with the first of them, so that an agent that
+/// needs none starts without it.
 pub(crate) struct Http(Mutex<Option<tokio::runtime::Runtime>>);
 
 impl Http {
@@ -163,7 +166,9 @@ impl Http {
             .thread_name("http")
             .enable_all()
             .build()
-            .map_err(|error| format!("can't start the threads that speak to model services: {error}"))?;
+            .map_err(|error| {
+                format!("can't start the threads that speak to model services and MCP servers: {error}")
+            })?;
         let handle = runtime.handle().clone();
         *slot = Some(runtime);
         Ok(handle)

@@ -282,6 +282,7 @@ fn folders(path: &Path) -> Folders {
     Folders {
         cwd: path.to_owned(),
         extra_roots: Vec::<PathBuf>::new(),
+        servers: Vec::new(),
     }
 }
 
@@ -423,6 +424,7 @@ fn plan_line(plan: &Plan) -> String {
         Plan::Command(plan) => format!("command {}", plan.command),
         Plan::Input { text, .. } => format!("input {text}"),
         Plan::Fetch { url, .. } => format!("fetch {url}"),
+        Plan::Foreign(tool) => format!("foreign {} of {}", tool.tool, tool.server),
     }
 }
 

@@ -615,6 +615,7 @@ fn facts() -> Facts {
         session: SessionId::from("s"),
         cwd: "/w".into(),
         extra_roots: Vec::new(),
+        servers: Vec::new(),
     };
     Facts::new(Mode::Plan, ModelRef::offline(), &scope, &RuleBook::default())
 }

@@ -13,6 +13,7 @@ mod git;
 mod held;
 mod input;
 mod lines;
+mod mcp;
 mod mention;
 mod nearby;
 mod patch;
@@ -37,6 +38,7 @@ mod workspace;
 mod write_file;
 
 pub use command::deny_rule_fault;
+pub use mcp::Edge;
 pub use process::bash;
 pub use surroundings::{os, program};
 pub use workspace::{LocalWorkspaces, TOOLS};

@@ -86,6 +86,7 @@ fn scope(folder: &Path) -> Scope {
         session: SessionId::from("test"),
         cwd: folder.to_owned(),
         extra_roots: Vec::new(),
+        servers: Vec::new(),
     }
 }
 

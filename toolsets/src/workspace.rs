@@ -7,6 +7,8 @@ use agent_core::asker::Asker;
 use agent_core::cancel::Cancel;
 use agent_core::config::{Config, FilesBackend};
 use agent_core::content::Content;
+use agent_core::event::Event;
+use agent_core::server::ServerView;
 use agent_core::tool::Tool;
 use agent_core::workspace::{RuleBook, Scope, Surroundings, Workspace, Workspaces};
 
@@ -14,6 +16,7 @@ use crate::ask_user::AskUser;
 use crate::command::Judge;
 use crate::editor::Editor;
 use crate::files::Files;
+use crate::mcp::{Edge, Servers};
 use crate::mention;
 use crate::patch::Patch;
 use crate::place::Places;
@@ -46,12 +49,23 @@ pub const TOOLS: [&str; 9] = [
 pub struct LocalWorkspaces {
     forbidden: Vec<PathBuf>,
     user_rules: Option<PathBuf>,
+    edge: Edge,
 }
 
 impl LocalWorkspaces {
     /// Workspaces whose tools never touch the `forbidden` folders, and whose user keeps rules for all work in a file.
     pub fn new(forbidden: Vec<PathBuf>, user_rules: Option<PathBuf>) -> Self {
-        Self { forbidden, user_rules }
+        Self {
+            forbidden,
+            user_rules,
+            edge: Arc::new(|| Err("MCP servers are not served here".to_owned())),
+        }
+    }
+
+    /// The same, whose MCP servers are spoken with by what `edge` starts at the first of them.
+    #[must_use]
+    pub fn with_edge(self, edge: Edge) -> Self {
+        Self { edge, ..self }
     }
 }
 
@@ -67,11 +81,12 @@ impl Workspaces for LocalWorkspaces {
         tools.push(Arc::new(Todo::new()));
         tools.push(Arc::new(WebFetch::new(config)));
         tools.push(Arc::new(AskUser::new(asker, config)));
-        tools.retain(|tool| !config.agent.disabled_tools.contains(&tool.spec().name));
         Arc::new(LocalWorkspace {
             files,
             tools,
+            servers: Servers::open(&scope, config, &processes, &self.edge),
             processes,
+            disabled: config.agent.disabled_tools.clone(),
             user_rules: self.user_rules.clone(),
         })
     }
@@ -128,13 +143,27 @@ fn command_tools(
 struct LocalWorkspace {
     files: Arc<Files>,
     tools: Vec<Arc<dyn Tool>>,
+    /// Before the processes, which would end them without asking.
+    servers: Servers,
     processes: Arc<Processes>,
+    disabled: Vec<String>,
     user_rules: Option<PathBuf>,
 }
 
 impl Workspace for LocalWorkspace {
-    fn tools(&self) -> &[Arc<dyn Tool>] {
-        &self.tools
+    fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        let tools = self.tools.iter().cloned().chain(self.servers.tools());
+        tools
+            .filter(|tool| !self.disabled.contains(&tool.spec().name))
+            .collect()
+    }
+
+    fn get_ready(&self, cancel: &Cancel, tell: &mut dyn FnMut(Event)) {
+        self.servers.get_ready(cancel, tell);
+    }
+
+    fn servers(&self) -> Vec<ServerView> {
+        self.servers.views()
     }
 
     fn surroundings(&self) -> Surroundings {
@@ -175,7 +204,8 @@ mod tests {
     }
 
     fn run(workspace: &dyn Workspace, name: &str, input: Value) -> Result<String, ToolError> {
-        let tool = workspace.tools().iter().find(|tool| tool.spec().name == name).unwrap();
+        let tools = workspace.tools();
+        let tool = tools.iter().find(|tool| tool.spec().name == name).unwrap();
         call(tool.as_ref(), input).map(|output| output.text)
     }
 
@@ -235,7 +265,8 @@ mod tests {
     fn what_tools_say_to_a_model_is_lean() {
         let room = Room::new();
         let workspace = open(&room, &[]);
-        let specs = workspace.tools().iter().map(|tool| tool.spec());
+        let tools = workspace.tools();
+        let specs = tools.iter().map(|tool| tool.spec());
         let size: usize = specs
             .map(|spec| spec.name.len() + spec.description.len() + spec.schema.to_string().len())
             .sum();

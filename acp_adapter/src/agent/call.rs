@@ -30,14 +30,12 @@ pub(crate) enum Call {
     New {
         folders: Folders,
         instructions: Option<Instructions>,
-        mcp_servers: usize,
     },
     Open {
         session: SessionId,
         folders: Folders,
         instructions: Option<Instructions>,
         replay: bool,
-        mcp_servers: usize,
     },
     List {
         cwd: Option<PathBuf>,
@@ -131,9 +129,8 @@ fn authenticate(params: Value) -> Result<Call, Error> {
 fn new(params: Value) -> Result<Call, Error> {
     let request: NewSessionRequest = params::read(with_servers(params))?;
     Ok(Call::New {
-        folders: from_acp::folders(request.cwd, request.additional_directories)?,
+        folders: from_acp::folders(request.cwd, request.additional_directories, request.mcp_servers)?,
         instructions: instructions::read(request.system_prompt)?,
-        mcp_servers: request.mcp_servers.len(),
     })
 }
 
@@ -142,19 +139,23 @@ fn open(params: Value, replay: bool) -> Result<Call, Error> {
     let request: LoadSessionRequest = params::read(with_servers(params))?;
     Ok(Call::Open {
         session: session(&request.session_id),
-        folders: from_acp::folders(request.cwd, request.additional_directories)?,
+        folders: from_acp::folders(request.cwd, request.additional_directories, request.mcp_servers)?,
         instructions: instructions::read(request.system_prompt)?,
         replay,
-        mcp_servers: request.mcp_servers.len(),
     })
 }
 
-/// Clients leave out `mcpServers` where they have none, which the schema's types would refuse.
+/// Clients leave out `mcpServers` where they have none, and of a server what it does not have, which the schema's types
+/// would refuse.
 fn with_servers(mut params: Value) -> Value {
-    if let Value::Object(map) = &mut params
-        && !map.contains_key("mcpServers")
-    {
-        map.insert("mcpServers".into(), json!([]));
+    if let Value::Object(map) = &mut params {
+        let servers = map.entry("mcpServers").or_insert_with(|| json!([]));
+        let servers = servers.as_array_mut().into_iter().flatten();
+        for server in servers.filter_map(Value::as_object_mut) {
+            for field in ["args", "env", "headers"] {
+                server.entry(field).or_insert_with(|| json!([]));
+            }
+        }
     }
     params
 }
@@ -270,6 +271,7 @@ mod tests {
         Folders {
             cwd: "/w".into(),
             extra_roots: vec!["/x".into()],
+            servers: Vec::new(),
         }
     }
 
@@ -292,14 +294,12 @@ mod tests {
             json!({ "methodId": "a" }),
             Call::Authenticate { method: "a".into() },
         );
-        let stdio = json!([{ "name": "m", "command": "/m", "args": [], "env": [] }]);
         check(
             "session/new",
-            json!({ "cwd": "/w", "additionalDirectories": ["/x"], "mcpServers": stdio }),
+            json!({ "cwd": "/w", "additionalDirectories": ["/x"], "mcpServers": [] }),
             Call::New {
                 folders: folders(),
                 instructions: None,
-                mcp_servers: 1,
             },
         );
         check(
@@ -324,7 +324,6 @@ mod tests {
                     folders: folders(),
                     instructions: None,
                     replay,
-                    mcp_servers: 0,
                 },
             );
         }

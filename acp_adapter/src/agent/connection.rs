@@ -145,27 +145,18 @@ impl Connection {
             Call::Initialize(client) => self.initialize(&id, client),
             Call::Authenticate { method } => self.authenticate(id, method),
             Call::Logout => self.log_out(id),
-            Call::New {
-                folders,
-                instructions,
-                mcp_servers,
-            } => {
+            Call::New { folders, instructions } => {
                 let call = self.runtime.create(folders, instructions);
-                self.inbound.add_call(id, call, Asked::New { mcp_servers });
+                self.inbound.add_call(id, call, Asked::New);
             }
             Call::Open {
                 session,
                 folders,
                 instructions,
                 replay,
-                mcp_servers,
             } => {
                 let call = self.runtime.open(session.clone(), Some(folders), instructions, replay);
-                let asked = if replay {
-                    Asked::Load { session, mcp_servers }
-                } else {
-                    Asked::Resume { mcp_servers }
-                };
+                let asked = if replay { Asked::Load { session } } else { Asked::Resume };
                 self.inbound.add_call(id, call, asked);
             }
             Call::List { cwd, cursor } => {

@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use agent_client_protocol_schema::v1::{ContentBlock, EmbeddedResourceResource, Error};
+use agent_client_protocol_schema::v1::{ContentBlock, EmbeddedResourceResource, Error, McpServer, McpServerStdio};
 use agent_core::content::{Blob, Content};
 use agent_core::runtime::Folders;
+use agent_core::server::{Server, Transport};
 
 use super::fault;
 use super::params::LONGEST_NAME;
@@ -96,12 +97,16 @@ fn unserved(index: usize, problem: &str) -> Error {
 }
 
 /// The folders of a session; the protocol wants absolute ones. Whether they exist is the core's question.
-pub(crate) fn folders(cwd: PathBuf, extra_roots: Vec<PathBuf>) -> Result<Folders, Error> {
+pub(crate) fn folders(cwd: PathBuf, extra_roots: Vec<PathBuf>, servers: Vec<McpServer>) -> Result<Folders, Error> {
     folder("cwd", &cwd)?;
     for (index, root) in extra_roots.iter().enumerate() {
         folder(&format!("additionalDirectories[{index}]"), root)?;
     }
-    Ok(Folders { cwd, extra_roots })
+    Ok(Folders {
+        cwd,
+        extra_roots,
+        servers: servers.into_iter().map(server).collect(),
+    })
 }
 
 /// What can be said of a folder without looking at it.
@@ -113,6 +118,42 @@ fn folder(field: &str, path: &Path) -> Result<(), Error> {
         return Err(fault::invalid_field(field, "is too long"));
     }
     Ok(())
+}
+
+/// A server that the client brought along. One that can't be used is told of by name later, like any other.
+fn server(server: McpServer) -> Server {
+    let unserved = |name: String, why: &str| (name, Transport::Unserved { why: why.into() });
+    let (name, transport) = match server {
+        McpServer::Stdio(server) => stdio(server),
+        McpServer::Http(server) => {
+            let headers = server.headers.into_iter();
+            let headers = headers.map(|header| (header.name, header.value)).collect();
+            let url = server.url;
+            (server.name, Transport::Http { url, headers })
+        }
+        McpServer::Sse(server) => unserved(
+            server.name,
+            "SSE is not served: use its streamable HTTP address, or stdio",
+        ),
+        _ => unserved("unknown".into(), "it is spoken with in a way that is not served"),
+    };
+    Server {
+        name,
+        transport,
+        timeout_s: None,
+        tools: None,
+    }
+}
+
+fn stdio(server: McpServerStdio) -> (String, Transport) {
+    let env = server.env.into_iter().map(|variable| (variable.name, variable.value));
+    let transport = Transport::Stdio {
+        command: server.command,
+        args: server.args,
+        env: env.collect(),
+        cwd: None,
+    };
+    (server.name, transport)
 }
 
 #[cfg(test)]
@@ -210,7 +251,7 @@ mod tests {
     fn relative_folders_are_refused_by_name() {
         let field = |cwd: &str, roots: &[&str]| {
             let roots = roots.iter().map(PathBuf::from).collect();
-            folders(cwd.into(), roots).map_err(|error| error.data.unwrap()["field"].clone())
+            folders(cwd.into(), roots, Vec::new()).map_err(|error| error.data.unwrap()["field"].clone())
         };
         assert_eq!(field("rel", &[]), Err(json!("cwd")));
         assert_eq!(field("", &[]), Err(json!("cwd")));

@@ -33,10 +33,10 @@ enum Waits {
 /// What a call was asked for by, where that decides how its result is told.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Asked {
-    New { mcp_servers: usize },
-    Load { session: SessionId, mcp_servers: usize },
-    Resume { mcp_servers: usize },
-    Fork { mcp_servers: usize },
+    New,
+    Load { session: SessionId },
+    Resume,
+    Fork,
     List,
     Close { session: SessionId },
     Delete { session: SessionId },
@@ -46,32 +46,16 @@ pub(crate) enum Asked {
 }
 
 impl Asked {
-    /// The MCP servers that the request brought along.
-    pub(crate) fn mcp_servers(&self) -> usize {
-        match self {
-            Self::New { mcp_servers }
-            | Self::Load { mcp_servers, .. }
-            | Self::Resume { mcp_servers }
-            | Self::Fork { mcp_servers } => *mcp_servers,
-            Self::List
-            | Self::Close { .. }
-            | Self::Delete { .. }
-            | Self::SetMode
-            | Self::SetModel
-            | Self::SetOption => 0,
-        }
-    }
-
     /// What the request calls the value of an option.
     pub(crate) fn option_field(&self) -> &'static str {
         match self {
             Self::SetMode => "modeId",
             Self::SetModel => "modelId",
             Self::SetOption
-            | Self::New { .. }
+            | Self::New
             | Self::Load { .. }
-            | Self::Resume { .. }
-            | Self::Fork { .. }
+            | Self::Resume
+            | Self::Fork
             | Self::List
             | Self::Close { .. }
             | Self::Delete { .. } => "value",
@@ -143,8 +127,7 @@ impl Inbound {
     /// Whether a load that waits wants this session's replay.
     pub(crate) fn wants_replay(&self, session: &SessionId) -> bool {
         self.entries.iter().any(|entry| {
-            let loads =
-                matches!(&entry.waits, Waits::Call(_, Asked::Load { session: loaded, .. }) if loaded == session);
+            let loads = matches!(&entry.waits, Waits::Call(_, Asked::Load { session: loaded }) if loaded == session);
             loads && entry.id.is_some()
         })
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use agent_client_protocol_schema::ProtocolVersion;
 use agent_client_protocol_schema::v1::{
     AgentAuthCapabilities, AgentCapabilities, AuthMethod, AuthMethodAgent, AuthMethodTerminal, Error, Implementation,
-    InitializeResponse, LogoutCapabilities, Meta, PromptCapabilities, SessionAdditionalDirectoriesCapabilities,
+    InitializeResponse, LogoutCapabilities, McpCapabilities, Meta, PromptCapabilities, SessionAdditionalDirectoriesCapabilities,
     SessionCapabilities, SessionCloseCapabilities, SessionDeleteCapabilities, SessionForkCapabilities,
     SessionListCapabilities, SessionResumeCapabilities, SessionSystemPromptCapabilities,
     SessionSystemPromptModeCapabilities, SessionSystemPromptOverrideCapabilities,
@@ -60,6 +60,7 @@ impl Settings {
         let capabilities = AgentCapabilities::new()
             .load_session(true)
             .prompt_capabilities(PromptCapabilities::new().image(true).embedded_context(true))
+            .mcp_capabilities(McpCapabilities::new().http(true))
             .session_capabilities(session)
             .auth(AgentAuthCapabilities::new().logout(LogoutCapabilities::new()));
         InitializeResponse::new(ProtocolVersion::V1)

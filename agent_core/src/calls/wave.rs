@@ -12,7 +12,7 @@ use super::announce::Announced;
 use super::guard::{CallGuard, ended};
 use super::lane::{FromLane, Job};
 use super::question::{CLOSED, Question, UNANSWERED, decide, rejection};
-use crate::approval::{Approval, ApprovalOption, DecidedBy, Decision, Grant, UserAnswer};
+use crate::approval::{Approval, ApprovalOption, DecidedBy, Decision, UserAnswer};
 use crate::asker::Terminal;
 use crate::boundary::Boundary;
 use crate::event::{Event, PlannedCall, Progress, Severity, ToolCall, ToolOutcome, ToolOutput, ToolStatus};
@@ -202,14 +202,13 @@ impl<'t, 'a> Wave<'t, 'a> {
             },
             edits_granted: settings.edits_granted,
             hosts_granted: &settings.hosts_granted,
-            is_granted: &|exact| {
+            is_granted: &|wanted| {
                 let grants = root.map(|root| store.grants(root)).transpose();
                 let grants = grants.unwrap_or_else(|error| {
                     tracing::warn!(%error, "can't read the standing grants; asking instead");
                     None
                 });
-                let covers = |grant: &Grant| matches!(grant, Grant::Command { command, .. } if command == exact);
-                grants.unwrap_or_default().iter().any(covers)
+                grants.unwrap_or_default().iter().any(|grant| grant.covers(wanted))
             },
         };
         policy.judge(plan)

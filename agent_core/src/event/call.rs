@@ -36,6 +36,16 @@ pub enum CallInput {
     Malformed(String),
 }
 
+impl CallInput {
+    /// All of it, laid out for people.
+    pub fn readable(&self) -> String {
+        match self {
+            Self::Json(value) => format!("{value:#}"),
+            Self::Malformed(text) => text.clone(),
+        }
+    }
+}
+
 /// What sort of thing a tool does; how an editor chooses its icon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -69,7 +69,7 @@ fn plan_weight(plan: &Plan) -> usize {
         Plan::Command(plan) => plan.command.len(),
         Plan::Input { text, .. } => text.len(),
         Plan::Fetch { url, .. } => url.len(),
-        Plan::Inward | Plan::Read { .. } => 0,
+        Plan::Inward | Plan::Read { .. } | Plan::Foreign(_) => 0,
     }
 }
 

@@ -29,6 +29,7 @@ fn scope() -> Scope {
         session: SessionId::from("s"),
         cwd: PathBuf::from("/work/app"),
         extra_roots: vec![PathBuf::from("/work/lib")],
+        servers: Vec::new(),
     }
 }
 

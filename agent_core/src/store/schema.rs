@@ -14,6 +14,7 @@ const STEPS: [&str; 4] = [
     include_str!("schema_2.sql"),
     include_str!("schema_3.sql"),
     include_str!("schema_4.sql"),
+    include_str!("schema_5.sql"),
 ];
 
 /// Marks a database as ours: "TALA".

@@ -163,7 +163,11 @@ fn folders(cwd: Option<&Path>, add_dir: &[PathBuf]) -> Result<Folders, Fail> {
         .iter()
         .map(|folder_| folder("--add-dir", folder_))
         .collect::<Result<_, _>>()?;
-    Ok(Folders { cwd, extra_roots })
+    Ok(Folders {
+        cwd,
+        extra_roots,
+        servers: Vec::new(),
+    })
 }
 
 fn folder(flag: &str, path: &Path) -> Result<PathBuf, Fail> {

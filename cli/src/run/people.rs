@@ -213,7 +213,12 @@ impl<T: Write, S: Write> People<T, S> {
                 self.close()?;
                 diff::write(&mut self.side, changes)
             }
-            Plan::Command(_) | Plan::Input { .. } | Plan::Fetch { .. } | Plan::Read { .. } | Plan::Inward => Ok(()),
+            Plan::Command(_)
+            | Plan::Input { .. }
+            | Plan::Fetch { .. }
+            | Plan::Foreign(_)
+            | Plan::Read { .. }
+            | Plan::Inward => Ok(()),
         }
     }
 

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use agent_core::approval::{Approval, ApprovalOption, OptionKind};
+use agent_core::event::PlannedCall;
 use agent_core::plan::Plan;
 use agent_core::visible;
 use anstyle::{AnsiColor, Style};
@@ -24,7 +25,7 @@ pub(super) fn write(out: &mut dyn Write, approval: &Approval, diffs_shown: bool)
     }
     writeln!(out)?;
     if let Some(shown) = &approval.shown {
-        write_whole(out, &shown.plan, &title, diffs_shown)?;
+        write_whole(out, shown, &title, diffs_shown)?;
     }
     match always(approval) {
         Some(always) => write!(out, "  y: once, a: {}, N: no [y/N/a] ", visible::line(&always.name)),
@@ -47,14 +48,15 @@ fn always(approval: &Approval) -> Option<&ApprovalOption> {
 }
 
 /// What the title may have cut: nobody should allow what they can't see.
-fn write_whole(out: &mut dyn Write, plan: &Plan, title: &str, diffs_shown: bool) -> io::Result<()> {
-    match plan {
+fn write_whole(out: &mut dyn Write, shown: &PlannedCall, title: &str, diffs_shown: bool) -> io::Result<()> {
+    match &shown.plan {
         Plan::Command(plan) => {
             write_text(out, &plan.command, title)?;
             writeln!(out, "  {}", visible::line(&plan.place_and_manner()))
         }
         Plan::Input { text, .. } => write_text(out, text, title),
         Plan::Fetch { url, .. } => write_text(out, url, title),
+        Plan::Foreign(_) => write_text(out, &shown.call.input.readable(), title),
         Plan::Change { changes } => {
             if !diffs_shown {
                 diff::write(out, changes)?;
@@ -94,6 +96,7 @@ pub(super) fn unasked(approval: &Approval, why: &str) -> String {
         }
         Some(Plan::Fetch { .. }) => "--mode dont_ask fetches without asking".to_owned(),
         Some(Plan::Input { .. }) => "--mode dont_ask writes to it without asking".to_owned(),
+        Some(Plan::Foreign(_)) => "--mode dont_ask calls MCP tools without asking".to_owned(),
         // No mode lets these pass.
         Some(Plan::Change { .. } | Plan::Command(_) | Plan::Read { .. } | Plan::Inward) | None => format!(
             "{}, which is asked in every mode: run this at a terminal",

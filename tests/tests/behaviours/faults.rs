@@ -119,8 +119,8 @@ impl Workspaces for Broken {
 }
 
 impl Workspace for Broken {
-    fn tools(&self) -> &[Arc<dyn Tool>] {
-        &self.tools
+    fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        self.tools.clone()
     }
 
     fn surroundings(&self) -> Surroundings {
@@ -268,7 +268,7 @@ impl Drop for Falling {
 }
 
 impl Workspace for Falling {
-    fn tools(&self) -> &[Arc<dyn Tool>] {
+    fn tools(&self) -> Vec<Arc<dyn Tool>> {
         self.local.tools()
     }
 
@@ -311,6 +311,7 @@ fn a_fault_behind_a_turn_leaves_it_one_end_and_the_next_one_works() {
     let folders = Folders {
         cwd: elsewhere.path().to_owned(),
         extra_roots: Vec::new(),
+        servers: Vec::new(),
     };
     let mut question = None;
     // The session moves while its turn waits, so that the turn is the last to have the old workspace.

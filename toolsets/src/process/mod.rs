@@ -18,6 +18,7 @@ mod sys;
 mod text;
 
 pub(crate) use environment::{Environment, Hidden};
+pub(crate) use output::Output;
 pub(crate) use running::{End, Exit, Running};
 pub use session::bash;
 pub(crate) use session::{Background, Processes, State};

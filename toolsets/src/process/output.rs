@@ -41,7 +41,8 @@ pub(crate) struct Excerpt {
 }
 
 impl Output {
-    pub(super) fn new() -> Self {
+    /// Nothing yet.
+    pub(crate) fn new() -> Self {
         Self {
             kept: Mutex::default(),
             news: bounded(1),
@@ -49,7 +50,7 @@ impl Output {
     }
 
     /// Takes what was read; nothing more once sealed.
-    pub(super) fn push(&self, chunk: &[u8]) {
+    pub(crate) fn push(&self, chunk: &[u8]) {
         if self.kept.lock().push(chunk) {
             let _told_already = self.news.0.try_send(());
         }

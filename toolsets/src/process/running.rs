@@ -2,7 +2,7 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -38,6 +38,14 @@ pub(crate) enum Input {
     Empty,
     /// What is written to it by [`Running::write`].
     Written,
+}
+
+/// What a program is spoken with over.
+pub(crate) struct Spoken {
+    /// What it reads.
+    pub(crate) stdin: ChildStdin,
+    /// What it says.
+    pub(crate) stdout: ChildStdout,
 }
 
 /// How a command ended by itself or by a signal.
@@ -97,6 +105,30 @@ impl Running {
         command.stdout(writer.try_clone()?).stderr(writer);
         let (mut child, guarded) = Guarded::spawn(command)?;
         let stdin = child.stdin.take();
+        Self::watch(child, guarded, mark, stdin, printed)
+    }
+
+    /// Starts `command` to be spoken with over the two pipes that come back; what is heard as its output is its stderr.
+    ///
+    /// # Errors
+    /// What the operating system says about pipes or the start.
+    pub(super) fn start_spoken(mut command: Command, mark: Mark) -> io::Result<(Self, Spoken)> {
+        let (printed, writer) = io::pipe()?;
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(writer);
+        let (mut child, guarded) = Guarded::spawn(command)?;
+        let pipes = child.stdin.take().zip(child.stdout.take());
+        let (stdin, stdout) = pipes.ok_or(ErrorKind::BrokenPipe)?;
+        let running = Self::watch(child, guarded, Some(mark), None, printed)?;
+        Ok((running, Spoken { stdin, stdout }))
+    }
+
+    fn watch(
+        child: Child,
+        guarded: Guarded,
+        mark: Option<Mark>,
+        stdin: Option<ChildStdin>,
+        printed: io::PipeReader,
+    ) -> io::Result<Self> {
         let group = guarded.group();
         let leader = Arc::new(Mutex::new(Leader {
             child,

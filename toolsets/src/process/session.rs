@@ -1,6 +1,7 @@
 //! The processes of one session: its shell, the commands in the background, and what foreground commands left running.
 //! Dropping it ends them all.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -18,7 +19,7 @@ use parking_lot::Mutex;
 use super::environment::{Environment, Mark};
 use super::guard::{Guarded, Watched};
 use super::output::Excerpt;
-use super::running::{End, Exit, Input, Running};
+use super::running::{End, Exit, Input, Running, Spoken};
 use super::search_path::{self, search_path};
 use super::stray;
 use crate::runs::{RunGuard, Runs};
@@ -142,6 +143,23 @@ impl Processes {
             cwd: cwd.to_owned(),
             output_limit,
         }
+    }
+
+    /// Starts a program that is spoken with over its stdin and stdout, with these variables beside those of commands.
+    ///
+    /// # Errors
+    /// What the operating system says about the start.
+    pub(crate) fn start_spoken(
+        &self,
+        mut program: Command,
+        variables: &BTreeMap<String, String>,
+        cwd: &Path,
+    ) -> io::Result<(Running, Spoken)> {
+        self.watched.get_or_init(Watched::new);
+        program.current_dir(cwd);
+        let mark = self.environment.apply_marked(&mut program);
+        program.env("PATH", self.search_path()).env("PWD", cwd).envs(variables);
+        Running::start_spoken(program, mark)
     }
 
     /// Takes over what an ended command left running. Says whether it left something.

@@ -27,6 +27,7 @@ fn bench() -> Bench {
         session: SessionId::new(),
         cwd: folder.path().to_path_buf(),
         extra_roots: Vec::new(),
+        servers: Vec::new(),
     };
     let environment = Environment::new(scope.session.clone(), Hidden(vec!["CARGO_PKG_NAME".into()]));
     let terminal = {

@@ -119,11 +119,11 @@ impl Connection {
             }
             Answer::Created(view) => {
                 self.respond(id, view::created(view));
-                self.announce(view, asked);
+                self.announce(view);
             }
             Answer::Opened(view) => {
                 self.respond(id, view::opened(view));
-                self.announce(view, asked);
+                self.announce(view);
             }
             Answer::Listed(page) => self.respond(id, view::listed(page)),
             Answer::Closed => self.respond(id, CloseSessionResponse::new()),
@@ -162,16 +162,9 @@ impl Connection {
     }
 
     /// What follows the answer that opens a session.
-    fn announce(&mut self, view: &SessionView, asked: &Asked) {
+    fn announce(&mut self, view: &SessionView) {
         for update in view::announced(view) {
             self.update(&view.id, update);
-        }
-        let servers = asked.mcp_servers();
-        if servers > 0 {
-            let detail = format!("{servers} of this session's servers were not started; its other tools work");
-            for effect in to_acp::warning("MCP servers are not served yet", &detail, &self.client()) {
-                self.effect(&view.id, None, effect);
-            }
         }
     }
 }

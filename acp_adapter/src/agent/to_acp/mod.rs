@@ -126,11 +126,6 @@ pub fn replay(envelope: Envelope, client: &Client) -> Vec<Effect> {
     }
 }
 
-/// A warning of the adapter's own.
-pub(crate) fn warning(title: &str, detail: &str, client: &Client) -> Vec<Effect> {
-    notice(Severity::Warning, title, Some(detail), client)
-}
-
 fn update(update: SessionUpdate) -> Vec<Effect> {
     vec![Effect::Update(update)]
 }

@@ -117,7 +117,7 @@ fn shown_call(planned: &PlannedCall) -> ToolCallUpdateFields {
         .name(planned.call.name.clone())
         .kind(kind(planned.call.kind))
         .status(ToolCallStatus::Pending)
-        .content(plan_content(&planned.plan, Shown::Whole))
+        .content(asked_content(planned))
         .locations(places(&planned.locations))
         .raw_input(raw_input(&planned.call.input))
 }
@@ -196,7 +196,7 @@ impl Shown {
 
 fn plan_content(plan: &Plan, shown: Shown) -> Vec<ToolCallContent> {
     match plan {
-        Plan::Inward | Plan::Read { .. } => Vec::new(),
+        Plan::Inward | Plan::Read { .. } | Plan::Foreign(_) => Vec::new(),
         Plan::Change { changes } => diffs(changes, shown),
         Plan::Command(plan) => {
             let place = visible::line(&plan.place_and_manner());
@@ -209,6 +209,23 @@ fn plan_content(plan: &Plan, shown: Shown) -> Vec<ToolCallContent> {
             let command = text::one_line(&visible::line(command));
             vec![format!("Input for {process} ({command}):\n{}", shown.fence("", text)).into()]
         }
+    }
+}
+
+/// What a question shows. A foreign call is what is passed to it: clients show a raw input folded away, if at all.
+fn asked_content(planned: &PlannedCall) -> Vec<ToolCallContent> {
+    match &planned.plan {
+        Plan::Foreign(tool) => {
+            let (name, server) = (visible::line(&tool.tool), visible::line(&tool.server));
+            let input = Shown::Whole.fence("json", &planned.call.input.readable());
+            vec![format!("Calls {name} of the MCP server {server} with:\n{input}").into()]
+        }
+        Plan::Inward
+        | Plan::Read { .. }
+        | Plan::Change { .. }
+        | Plan::Command(_)
+        | Plan::Fetch { .. }
+        | Plan::Input { .. } => plan_content(&planned.plan, Shown::Whole),
     }
 }
 

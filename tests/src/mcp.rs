@@ -1,0 +1,172 @@
+//! A small MCP server for tests: what it answers to each message, in plain JSON and without any library for it. Its
+//! program speaks over stdio; a [`Mock`](crate::mock::Mock) can speak it over HTTP.
+
+use serde_json::{Value, json};
+
+/// What the server knows between two messages.
+#[derive(Clone, Debug, Default)]
+pub struct Server {
+    /// It offers tools with odd names.
+    pub odd: bool,
+    /// It offers one tool more.
+    pub fresh: bool,
+    /// Its tool `echo` describes itself in other words.
+    pub altered: bool,
+}
+
+/// What a message leads to.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Deed {
+    /// This is said.
+    Say(Value),
+    /// This is said after a while.
+    SayLater(Value),
+    /// The server's process ends.
+    Die,
+}
+
+/// The names of odd tools.
+pub const ODD: [&str; 5] = [
+    "a.b",
+    "a/b",
+    "a_b",
+    "é",
+    "a_very_long_name_of_a_tool_that_no_model_service_would_take_as_it_is",
+];
+
+const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII=";
+
+impl Server {
+    /// What is said and done about a message.
+    pub fn answer(&mut self, message: &Value) -> Vec<Deed> {
+        let params = &message["params"];
+        let result = match message["method"].as_str().unwrap_or_default() {
+            "initialize" => json!({
+                "protocolVersion": params["protocolVersion"],
+                "capabilities": {"tools": {"listChanged": true}},
+                "serverInfo": {"name": "test", "version": "1"},
+            }),
+            "tools/list" => json!({ "tools": self.tools() }),
+            "tools/call" => return self.call(&message["id"], params),
+            "ping" => json!({}),
+            _ => return Vec::new(),
+        };
+        vec![reply(&message["id"], result)]
+    }
+
+    fn tools(&self) -> Vec<Value> {
+        let about = if self.altered {
+            "Does as it likes"
+        } else {
+            "Says it again"
+        };
+        let mut tools = vec![
+            tool("echo", about, &json!({"text": {"type": "string"}})),
+            tool("media", "Gives all sorts of content", &json!({})),
+            tool("fail", "Fails", &json!({})),
+            tool("refuse", "Refuses", &json!({})),
+            tool("hang", "Never answers", &json!({})),
+            tool("steps", "Takes its time, and tells how far it is", &json!({})),
+            tool("die", "Ends the server", &json!({})),
+            tool("big", "Says very much", &json!({})),
+            tool("change", "Makes one tool more", &json!({})),
+            tool("alter", "Changes what a tool says of itself", &json!({})),
+            tool(
+                "where",
+                "Tells where the server runs",
+                &json!({"names": {"type": "array"}}),
+            ),
+        ];
+        let mut read = tool("read", "Only reads", &json!({}));
+        read["annotations"] = json!({"readOnlyHint": true});
+        tools.push(read);
+        if self.fresh {
+            tools.push(tool("fresh", "Was not there before", &json!({})));
+        }
+        if self.odd {
+            tools.extend(ODD.iter().map(|name| tool(name, "Has an odd name", &json!({}))));
+        }
+        tools
+    }
+
+    fn call(&mut self, id: &Value, params: &Value) -> Vec<Deed> {
+        let arguments = &params["arguments"];
+        match params["name"].as_str().unwrap_or_default() {
+            "echo" => vec![reply(id, text(arguments["text"].as_str().unwrap_or("nothing")))],
+            "media" => vec![reply(id, media())],
+            "fail" => vec![reply(
+                id,
+                json!({"content": content("it did not work"), "isError": true}),
+            )],
+            "refuse" => {
+                let error = json!({"code": -32602, "message": "not like this"});
+                vec![Deed::Say(json!({"jsonrpc": "2.0", "id": id, "error": error}))]
+            }
+            "hang" => Vec::new(),
+            "steps" => {
+                let token = &params["_meta"]["progressToken"];
+                let steps = (1..=5).map(|step| Deed::SayLater(progress(token, step)));
+                steps.chain([reply(id, text("all steps done"))]).collect()
+            }
+            "die" => vec![Deed::Die],
+            "big" => vec![reply(id, text(&format!("begin{}end", "x".repeat(1 << 20))))],
+            "change" => {
+                self.fresh = true;
+                vec![list_changed(), reply(id, text("changed"))]
+            }
+            "alter" => {
+                self.altered = true;
+                vec![list_changed(), reply(id, text("altered"))]
+            }
+            "where" => vec![reply(id, text(&surroundings(arguments).to_string()))],
+            name => vec![reply(id, text(&format!("this was {name}")))],
+        }
+    }
+}
+
+fn tool(name: &str, description: &str, properties: &Value) -> Value {
+    json!({"name": name, "description": description, "inputSchema": {"type": "object", "properties": properties}})
+}
+
+fn reply(id: &Value, result: Value) -> Deed {
+    Deed::Say(json!({"jsonrpc": "2.0", "id": id, "result": result}))
+}
+
+fn text(text: &str) -> Value {
+    json!({ "content": content(text) })
+}
+
+fn content(text: &str) -> Value {
+    json!([{"type": "text", "text": text}])
+}
+
+fn media() -> Value {
+    json!({
+        "content": [
+            {"type": "text", "text": "one picture"},
+            {"type": "image", "mimeType": "image/png", "data": PNG},
+            {"type": "resource", "resource": {"uri": "test:///a", "mimeType": "text/plain", "text": "what is in it"}},
+            {"type": "resource_link", "uri": "test:///b", "name": "elsewhere"},
+        ],
+        "structuredContent": {"answer": 42},
+    })
+}
+
+fn progress(token: &Value, step: u32) -> Value {
+    let params = json!({"progressToken": token, "progress": step, "total": 5, "message": format!("step {step}")});
+    json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params})
+}
+
+fn list_changed() -> Deed {
+    Deed::Say(json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}))
+}
+
+fn surroundings(arguments: &Value) -> Value {
+    let names = arguments["names"].as_array().into_iter().flatten();
+    let names = names.filter_map(Value::as_str);
+    let variables = names.map(|name| (name.to_owned(), std::env::var(name).map_or(Value::Null, Value::String)));
+    json!({
+        "cwd": std::env::current_dir().unwrap_or_default(),
+        "env": variables.collect::<serde_json::Map<_, _>>(),
+    })
+}

@@ -1,0 +1,194 @@
+//! What comes of a call of a server's tool.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use talaria_tests::mock::Reply;
+use talaria_tests::start::wait_until;
+
+use crate::play::{PROGRAM, Play, begin, call, call_and_end, note, noted, pids, server};
+
+fn one(tool: &str, arguments: Value) -> Play {
+    Play::new(
+        call_and_end(&format!("mcp__t__{tool}"), arguments),
+        json!([server("t", &[])]),
+    )
+}
+
+#[test]
+fn content_of_all_sorts_reaches_the_model_and_the_editor() {
+    let mut play = one("media", json!({}));
+    let from = play.prompt();
+    let told = play.mock.requests()[1].raw.clone();
+    for part in ["one picture", "what is in it", "test:///b", "answer", "image/png"] {
+        assert!(told.contains(part), "{part} is not in {told}");
+    }
+    let end = play.end_of_call(from);
+    assert_eq!(end["status"], "completed");
+    let shown = end["content"].to_string();
+    assert!(shown.contains("one picture") && shown.contains("\"image\""), "{shown}");
+    assert_eq!(end["rawOutput"]["structuredContent"]["answer"], 42);
+}
+
+#[test]
+fn an_error_of_the_tool_is_a_failed_call_with_its_reason() {
+    for (tool, reason) in [("fail", "it did not work"), ("refuse", "not like this (error -32602)")] {
+        let mut play = one(tool, json!({}));
+        let from = play.prompt();
+        let end = play.end_of_call(from);
+        assert_eq!(end["status"], "failed");
+        assert!(end["content"].to_string().contains(reason), "{end}");
+        assert!(play.told(1).contains(reason));
+    }
+}
+
+#[test]
+fn a_very_long_result_loses_its_middle() {
+    let mut play = one("big", json!({}));
+    play.prompt();
+    let told = play.told(1);
+    assert!(told.contains("begin") && told.contains("bytes left out") && told.len() < 200_000);
+}
+
+#[test]
+fn progress_is_shown_and_keeps_a_call_alive() {
+    let more = format!("[mcp_servers.t]\ncommand = {PROGRAM:?}\ntimeout_s = 1\n");
+    let mut play = Play::configured(call_and_end("mcp__t__steps", json!({})), &more, json!([]));
+    let from = play.prompt();
+    assert!(play.told(1).contains("all steps done"), "{}", play.told(1));
+    let updates = play.client.updates(from).into_iter();
+    let shown: String = updates
+        .filter(|update| update["status"] == "in_progress")
+        .map(Value::to_string)
+        .collect();
+    assert!(shown.contains("1/5 step 1") && shown.contains("3/5 step 3"), "{shown}");
+}
+
+#[test]
+fn a_call_that_is_not_answered_ends_and_the_server_hears_of_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let note = note(folder.path());
+    let more = format!(
+        "[mcp_servers.t]\ncommand = {PROGRAM:?}\nargs = [\"--note\", {:?}]\ntimeout_s = 1\n",
+        note.display().to_string()
+    );
+    let replies = vec![
+        call("mcp__t__hang", json!({})),
+        call("mcp__t__echo", json!({"text": "still here"})),
+        Reply::text("done"),
+    ];
+    let mut play = Play::configured(replies, &more, json!([]));
+    play.prompt();
+    assert!(
+        play.told(1).contains("gave no sign of life for 1 s"),
+        "{}",
+        play.told(1)
+    );
+    assert!(play.told(2).contains("still here"));
+    wait_until("the server hears of the end", || {
+        noted(&note).contains("notifications/cancelled")
+    });
+}
+
+#[test]
+fn a_cancel_is_passed_on_and_the_turn_does_not_wait() {
+    let folder = tempfile::tempdir().unwrap();
+    let note = note(folder.path());
+    let servers = json!([server("t", &["--note", &note.display().to_string()])]);
+    let mut replies = vec![call("mcp__t__hang", json!({}))];
+    replies.extend(call_and_end("mcp__t__echo", json!({"text": "hi"})));
+    let mut play = Play::new(replies, servers);
+    play.command("/mode dont_ask");
+    let id = play.client.begin_prompt(&play.session, "go");
+    wait_until("the call is made", || noted(&note).contains("\"hang\""));
+    let begun = Instant::now();
+    play.client.notify("session/cancel", json!({"sessionId": play.session}));
+    assert_eq!(play.client.stop_reason(id), "cancelled");
+    assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+    wait_until("the server hears of the end", || {
+        noted(&note).contains("notifications/cancelled")
+    });
+    play.prompt();
+    assert!(play.told(2).contains("hi"), "the session and the server go on");
+}
+
+#[test]
+fn a_server_that_ends_is_told_and_started_again_for_a_while() {
+    let folder = tempfile::tempdir().unwrap();
+    let note = note(folder.path());
+    let die = || call("mcp__t__die", json!({}));
+    let mut replies = vec![die(), Reply::text("done")];
+    replies.extend(call_and_end("mcp__t__echo", json!({"text": "back"})));
+    // Each of these starts it again, the last one in vain.
+    replies.extend([die(), die(), die(), die(), Reply::text("done"), Reply::text("done")]);
+    let mut play = Play::new(replies, json!([server("t", &["--note", &note.display().to_string()])]));
+    let from = play.prompt();
+    let end = play.end_of_call(from);
+    assert_eq!(end["status"], "failed");
+    let told = play.told(1);
+    assert!(
+        told.contains("has ended during the call") && told.contains("exit code: 7"),
+        "{told}"
+    );
+    assert!(told.contains("these are my last words"), "{told}");
+    let from = play.prompt();
+    assert!(play.told(3).contains("back"));
+    let notices = play.notices(from);
+    assert_eq!(notices.len(), 1, "{notices:?}");
+    assert!(
+        notices[0].starts_with("the MCP server `t` has ended: exit code: 7"),
+        "{notices:?}"
+    );
+    assert_eq!(pids(&note, 2).len(), 2);
+    assert_eq!(play.tools(0), play.tools(2), "its tools are the same");
+    play.prompt();
+    assert!(play.told(8).contains("it has ended 4 times"), "{}", play.told(8));
+    assert_eq!(pids(&note, 4).len(), 4);
+    play.prompt();
+    assert_eq!(play.tools(9), [""; 0]);
+}
+
+#[test]
+fn a_list_that_has_changed_holds_from_the_next_turn_on() {
+    let mut replies = call_and_end("mcp__t__change", json!({}));
+    replies.extend(call_and_end("mcp__t__fresh", json!({})));
+    let mut play = Play::new(replies, json!([server("t", &[])]));
+    play.prompt();
+    play.prompt();
+    let has_fresh = |request: usize| play.tools(request).contains(&"mcp__t__fresh".to_owned());
+    assert_eq!([0, 1, 2, 3].map(has_fresh), [false, false, true, true]);
+    assert!(play.told(3).contains("this was fresh"));
+}
+
+#[test]
+fn two_sessions_have_a_server_each() {
+    let folder = tempfile::tempdir().unwrap();
+    let note = note(folder.path());
+    let servers = json!([server("t", &["--note", &note.display().to_string()])]);
+    let mut replies = call_and_end("mcp__t__die", json!({}));
+    replies.extend(call_and_end("mcp__t__echo", json!({"text": "unharmed"})));
+    let mut play = Play::new(replies, servers.clone());
+    let other = begin(&mut play.client, &play.home, servers);
+    pids(&note, 2);
+    play.prompt();
+    play.session = other;
+    let from = play.prompt();
+    assert!(play.told(3).contains("unharmed"));
+    assert_eq!(play.notices(from), [""; 0]);
+}
+
+#[test]
+fn a_tool_of_no_server_is_refused_by_name() {
+    let mut play = one("nope", json!({}));
+    let from = play.prompt();
+    assert_eq!(play.end_of_call(from)["status"], "failed");
+    assert!(play.told(1).contains("There is no tool `mcp__t__nope`"));
+}
+
+#[test]
+fn a_tool_can_be_disabled_by_its_name() {
+    let more = "[agent]\ndisabled_tools = [\"mcp__t__die\"]\n";
+    let mut play = Play::configured(vec![Reply::text("done")], more, json!([server("t", &[])]));
+    play.prompt();
+    assert_eq!(play.tools(0).len(), 11);
+}

@@ -1,0 +1,111 @@
+//! A server that is a child process: how it is started, and why it could not be.
+
+use std::collections::BTreeMap;
+use std::io::{self, ErrorKind};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use crossbeam_channel::{after, select};
+use tokio::net::unix::pipe;
+use tokio::runtime::Handle;
+
+use crate::process::{Processes, Running};
+use crate::terminal::status_line;
+
+/// After its stdin has closed, a server gets this long to end by itself,
+const EOF_GRACE: Duration = Duration::from_millis(300);
+/// and this long after it was asked to.
+const GRACE: Duration = Duration::from_millis(300);
+/// How much of what a server printed last is told.
+const LAST_LINES: usize = 5;
+/// The most of it, in characters.
+const LAST_TEXT: usize = 1000;
+
+/// What is started.
+pub(super) struct Program<'a> {
+    pub(super) command: &'a Path,
+    pub(super) args: &'a [String],
+    pub(super) env: &'a BTreeMap<String, String>,
+    pub(super) cwd: &'a Path,
+}
+
+/// A server's process. Dropping it kills what still runs of it.
+pub(super) struct Child(Running);
+
+impl Program<'_> {
+    /// Starts it; what comes back is what it is spoken with over.
+    pub(super) fn start(
+        &self,
+        processes: &Processes,
+        handle: &Handle,
+    ) -> Result<(Child, (pipe::Receiver, pipe::Sender)), String> {
+        let mut command = Command::new(self.command);
+        command.args(self.args);
+        let started = processes.start_spoken(command, self.env, self.cwd);
+        let (running, spoken) = started.map_err(|error| self.explain(&error, processes))?;
+        let _inside = handle.enter();
+        let pipes = pipe::Receiver::from_owned_fd(OwnedFd::from(spoken.stdout))
+            .and_then(|stdout| Ok((stdout, pipe::Sender::from_owned_fd(OwnedFd::from(spoken.stdin))?)));
+        let pipes = pipes.map_err(|error| format!("its pipes can't be used: {error}"))?;
+        Ok((Child(running), pipes))
+    }
+
+    fn explain(&self, error: &io::Error, processes: &Processes) -> String {
+        let (command, cwd) = (self.command.display(), self.cwd.display());
+        match error.kind() {
+            ErrorKind::NotFound | ErrorKind::NotADirectory if !self.cwd.is_dir() => {
+                format!("its folder {cwd} does not exist")
+            }
+            ErrorKind::NotFound if self.is_bare() => {
+                let path = self
+                    .env
+                    .get("PATH")
+                    .map_or_else(|| processes.search_path().to_string_lossy().into_owned(), String::clone);
+                format!("there is no program `{command}` in PATH, which is {path}")
+            }
+            ErrorKind::NotFound => format!("there is no program {command}"),
+            ErrorKind::PermissionDenied => format!("{command} can't be run: {error}; is it executable?"),
+            _ => format!("{command} can't be run: {error}"),
+        }
+    }
+
+    /// Whether the program is looked for in PATH.
+    fn is_bare(&self) -> bool {
+        PathBuf::from(self.command).components().count() == 1 && !self.command.starts_with("/")
+    }
+}
+
+impl Child {
+    /// Whether it has ended.
+    pub(super) fn has_ended(&self) -> bool {
+        self.0.exit().is_some()
+    }
+
+    /// How it is with it, and what it printed last, for people.
+    pub(super) fn last_words(&self, patience: Duration) -> String {
+        select! {
+            recv(self.0.exited()) -> _ => self.0.drain(),
+            recv(after(patience)) -> _ => {}
+        }
+        let state = self.0.exit().map_or_else(|| "it still runs".to_owned(), status_line);
+        let printed = self.0.output().since(0).text();
+        let lines: Vec<&str> = printed.lines().filter(|line| !line.trim().is_empty()).collect();
+        let last = lines[lines.len().saturating_sub(LAST_LINES)..].join("\n");
+        let start = last.ceil_char_boundary(last.len().saturating_sub(LAST_TEXT));
+        match &last[start..] {
+            "" => state,
+            last => format!("{state}; the last it printed:\n{last}"),
+        }
+    }
+
+    /// Ends it, and what it started. Its stdin should be closed by now, or soon.
+    pub(super) fn end(&self) {
+        select! {
+            recv(self.0.exited()) -> _ => {}
+            recv(after(EOF_GRACE)) -> _ => {}
+        }
+        self.0.end(GRACE);
+    }
+}
