@@ -92,7 +92,7 @@ fn a_standing_permission_is_for_this_tool_of_this_server_as_it_is() {
     replies.extend(echo());
     let mut play = Play::new(replies, json!([server("t", &[])]));
     play.client.permission = Some("allow_always");
-    let mut asks = |play: &mut Play| {
+    let asks = |play: &mut Play| {
         let from = play.prompt();
         questions(&play.client, from).len()
     };

@@ -276,22 +276,29 @@ impl Connection {
     }
 
     fn broken(&self, error: ServiceError) -> Broken {
-        match error {
-            ServiceError::TransportClosed => Broken::Gone,
-            ServiceError::TransportSend(_) if self.child.is_some() => Broken::Gone,
-            ServiceError::McpError(error) => Broken::Refused(format!("{} (error {})", error.message, error.code.0)),
-            ServiceError::TransportSend(error) => Broken::Refused(with_causes(error.error.as_ref())),
-            error => Broken::Refused(with_causes(&error)),
+        if let ServiceError::McpError(error) = error {
+            return Broken::Refused(format!("{} (error {})", error.message, error.code.0));
+        }
+        if matches!(error, ServiceError::TransportClosed)
+            || matches!(error, ServiceError::TransportSend(_) if self.child.is_some())
+        {
+            Broken::Gone
+        } else if let ServiceError::TransportSend(error) = error {
+            Broken::Refused(with_causes(error.error.as_ref()))
+        } else {
+            Broken::Refused(with_causes(&error))
         }
     }
 }
 
 fn result(result: ServerResult) -> Result<CallToolResult, Broken> {
-    match result {
-        ServerResult::CallToolResult(result) => Ok(result),
+    if let ServerResult::CallToolResult(result) = result {
+        Ok(result)
+    } else if matches!(result, ServerResult::EmptyResult(_)) {
         // A result without any content.
-        ServerResult::EmptyResult(_) => Ok(CallToolResult::default()),
-        _ => Err(Broken::Refused("its answer is not the result of a call".to_owned())),
+        Ok(CallToolResult::default())
+    } else {
+        Err(Broken::Refused("its answer is not the result of a call".to_owned()))
     }
 }
 

@@ -54,20 +54,19 @@ impl Program<'_> {
 
     fn explain(&self, error: &io::Error, processes: &Processes) -> String {
         let (command, cwd) = (self.command.display(), self.cwd.display());
-        match error.kind() {
-            ErrorKind::NotFound | ErrorKind::NotADirectory if !self.cwd.is_dir() => {
-                format!("its folder {cwd} does not exist")
-            }
-            ErrorKind::NotFound if self.is_bare() => {
-                let path = self
-                    .env
-                    .get("PATH")
-                    .map_or_else(|| processes.search_path().to_string_lossy().into_owned(), String::clone);
-                format!("there is no program `{command}` in PATH, which is {path}")
-            }
-            ErrorKind::NotFound => format!("there is no program {command}"),
-            ErrorKind::PermissionDenied => format!("{command} can't be run: {error}; is it executable?"),
-            _ => format!("{command} can't be run: {error}"),
+        let is_missing = error.kind() == ErrorKind::NotFound;
+        if !self.cwd.is_dir() {
+            format!("its folder {cwd} does not exist")
+        } else if is_missing && self.is_bare() {
+            let own = self.env.get("PATH");
+            let path = own.map_or_else(|| processes.search_path().to_string_lossy(), Into::into);
+            format!("there is no program `{command}` in PATH, which is {path}")
+        } else if is_missing {
+            format!("there is no program {command}")
+        } else if error.kind() == ErrorKind::PermissionDenied {
+            format!("{command} can't be run: {error}; is it executable?")
+        } else {
+            format!("{command} can't be run: {error}")
         }
     }
 
