@@ -1007,7 +1007,7 @@ fn the_greeting_advertises_what_is_served_and_nothing_else() {
             capabilities["promptCapabilities"],
             json!({ "image": true, "audio": false, "embeddedContext": true })
         );
-        assert_eq!(capabilities["mcpCapabilities"], json!({ "http": false, "sse": false }));
+        assert_eq!(capabilities["mcpCapabilities"], json!({ "http": true, "sse": false }));
         let session = json!({ "list": {}, "resume": {}, "close": {}, "delete": {}, "fork": {},
             "additionalDirectories": {}, "systemPrompt": { "mode": { "override": {} } } });
         assert_eq!(capabilities["sessionCapabilities"], session);

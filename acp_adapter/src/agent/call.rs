@@ -45,7 +45,6 @@ pub(crate) enum Call {
         session: SessionId,
         folders: Folders,
         instructions: Option<Instructions>,
-        mcp_servers: usize,
     },
     Close(SessionId),
     Delete(SessionId),
@@ -164,9 +163,8 @@ fn fork(params: Value) -> Result<Call, Error> {
     let request: ForkSessionRequest = params::read(with_servers(params))?;
     Ok(Call::Fork {
         session: session(&request.session_id),
-        folders: from_acp::folders(request.cwd, request.additional_directories)?,
+        folders: from_acp::folders(request.cwd, request.additional_directories, request.mcp_servers)?,
         instructions: instructions::read(request.system_prompt)?,
-        mcp_servers: request.mcp_servers.len(),
     })
 }
 
@@ -309,7 +307,6 @@ mod tests {
                 session: "s".into(),
                 folders: folders(),
                 instructions: None,
-                mcp_servers: 0,
             },
         );
         check("session/delete", json!({ "sessionId": "s" }), Call::Delete("s".into()));

@@ -167,10 +167,9 @@ impl Connection {
                 session,
                 folders,
                 instructions,
-                mcp_servers,
             } => {
                 let call = self.runtime.fork(session, folders, instructions);
-                self.inbound.add_call(id, call, Asked::Fork { mcp_servers });
+                self.inbound.add_call(id, call, Asked::Fork);
             }
             Call::Close(session) => self.close(id, session),
             Call::Delete(session) => self.delete(id, session),

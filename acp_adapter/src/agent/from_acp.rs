@@ -258,4 +258,34 @@ mod tests {
         assert_eq!(field("/a", &["/b", "c"]), Err(json!("additionalDirectories[1]")));
         assert!(field("/a", &["/b"]).is_ok());
     }
+
+    #[test]
+    fn servers_are_taken_over_and_one_that_is_not_served_says_why() {
+        let servers: Vec<McpServer> = serde_json::from_value(json!([
+            { "name": "a", "command": "/m", "args": ["x"], "env": [{ "name": "N", "value": "v" }] },
+            { "type": "http", "name": "b", "url": "https://h", "headers": [{ "name": "K", "value": "v" }] },
+            { "type": "sse", "name": "c", "url": "https://h", "headers": [] },
+        ]))
+        .unwrap();
+        let servers = folders("/a".into(), Vec::new(), servers).unwrap().servers;
+        let names: Vec<&str> = servers.iter().map(|server| server.name.as_str()).collect();
+        assert_eq!(names, ["a", "b", "c"]);
+        assert_eq!(
+            servers[0].transport,
+            Transport::Stdio {
+                command: "/m".into(),
+                args: vec!["x".into()],
+                env: [("N".to_owned(), "v".to_owned())].into(),
+                cwd: None,
+            }
+        );
+        assert_eq!(
+            servers[1].transport,
+            Transport::Http {
+                url: "https://h".into(),
+                headers: vec![("K".into(), "v".into())],
+            }
+        );
+        assert!(matches!(&servers[2].transport, Transport::Unserved { why } if why.contains("SSE")));
+    }
 }

@@ -303,14 +303,7 @@ mod tests {
     fn a_cancelled_prompt_waits_for_its_turn_and_other_requests_do_not() {
         let mut inbound = Inbound::default();
         inbound.add_turn(id(1), "s".into(), TurnId(1));
-        inbound.add_call(
-            id(2),
-            CallId(7),
-            Asked::Load {
-                session: "l".into(),
-                mcp_servers: 0,
-            },
-        );
+        inbound.add_call(id(2), CallId(7), Asked::Load { session: "l".into() });
         assert!(inbound.wants_replay(&"l".into()));
         assert_eq!(inbound.cancel(&id(3)), None);
         assert_eq!(inbound.cancel(&id(1)), Some(Cancelled::Turn("s".into(), TurnId(1))));
