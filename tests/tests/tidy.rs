@@ -174,7 +174,7 @@ fn the_tests_that_the_protocols_document_names_exist() {
         let files = files().into_iter().filter(|(path, _)| inside(path));
         files.map(|(_, text)| text).collect()
     };
-    let (behaviours, on_the_wire) = (suite_of("tests/tests/behaviours"), suite_of("tests/tests/wire"));
+    let [behaviours, on_the_wire, mcp] = ["behaviours", "wire", "mcp"].map(|suite| suite_of(&format!("tests/tests/{suite}")));
     let document = read("docs/protocol.md");
     let pieces: Vec<&str> = document.split('`').collect();
     let (mut usual, mut suite, mut found) = ("none", "none", 0);
@@ -186,6 +186,8 @@ fn the_tests_that_the_protocols_document_names_exist() {
             usual = "T";
         } else if before.contains("(in B)") {
             usual = "B";
+        } else if before.contains("(all in M)") {
+            usual = "M";
         }
         suite = match before.split_whitespace().next_back() {
             Some("A" | "(A") => "A",
@@ -193,6 +195,7 @@ fn the_tests_that_the_protocols_document_names_exist() {
             Some("W" | "(W") => "W",
             Some("B" | "(B") => "B",
             Some("X" | "(X") => "X",
+            Some("M" | "(M") => "M",
             Some(",") => suite,
             Some(_) | None => usual,
         };
@@ -204,6 +207,7 @@ fn the_tests_that_the_protocols_document_names_exist() {
                 "W" => &wire,
                 "B" => &behaviours,
                 "X" => &on_the_wire,
+                "M" => &mcp,
                 _ => panic!("{name} is in no suite"),
             };
             assert!(text.contains(&format!("fn {name}()")), "{name} is not in {suite}");
