@@ -48,12 +48,11 @@ pub(crate) fn start(folder: Option<PathBuf>) -> Logging {
         .without_time()
         .with_target(false)
         .with_ansi(false)
-        .with_filter(filter("warn,rmcp=error"));
+        .with_filter(filter("warn,rmcp=off"));
     let to_file = folder.map(|folder| {
         let file = Arc::new(Background::new("log-file", DailyFile::new(folder, today)));
         writers.push(file.clone());
-        // What an MCP server says wrongly is written out there, whatever it holds.
-        let ours = "warn,rmcp=error,agent=info,agent_core=info,acp_adapter=info,providers=info,toolsets=info";
+        let ours = "warn,rmcp=off,agent=info,agent_core=info,acp_adapter=info,providers=info,toolsets=info";
         fmt::layer()
             .with_writer(file)
             .with_ansi(false)
@@ -64,7 +63,8 @@ pub(crate) fn start(folder: Option<PathBuf>) -> Logging {
     Logging { writers }
 }
 
-/// What the environment asks for, or else `usual`. A filter that makes no sense counts as none.
+/// What the environment asks for, or else `usual`. A filter that makes no sense counts as none. The crate that speaks
+/// with MCP servers is off unless it is asked for: it writes out whole messages, and addresses with the keys in them.
 fn filter(usual: &str) -> EnvFilter {
     let asked = ["TALARIA_LOG", "RUST_LOG"]
         .into_iter()

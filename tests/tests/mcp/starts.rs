@@ -157,7 +157,17 @@ fn an_address_where_nobody_listens_is_told() {
         .local_addr()
         .unwrap();
     let http = json!({"type": "http", "name": "bad", "url": format!("http://{free}/mcp?key=SECRET"), "headers": []});
-    fails(http, &["greeting it failed"]);
+    fails(http, &["greeting it failed", "Connection refused"]);
+    // Written otherwise than a program would write it.
+    let url = format!("http://{free}?key=SECRET");
+    let http = json!({"type": "http", "name": "web", "url": url, "headers": []});
+    let mut play = Play::new(says(1), json!([http]));
+    let from = play.prompt();
+    let told = play.notices(from).join("\n") + &play.command("/mcp");
+    assert!(
+        told.contains("`web` can't be used") && !told.contains("SECRET"),
+        "{told}"
+    );
 }
 
 #[test]

@@ -284,7 +284,7 @@ impl Connection {
         {
             Broken::Gone
         } else if let ServiceError::TransportSend(error) = error {
-            Broken::Refused(with_causes(error.error.as_ref()))
+            Broken::Refused(http::cause(error.error.as_ref()))
         } else {
             Broken::Refused(with_causes(&error))
         }
@@ -335,7 +335,7 @@ fn not_greeted(stop: Stop<ClientInitializeError>) -> String {
         Stop::Failed(ClientInitializeError::ConnectionClosed(_)) => {
             "it closed the connection without an answer".to_owned()
         }
-        Stop::Failed(ClientInitializeError::TransportError { error, .. }) => with_causes(error.error.as_ref()),
+        Stop::Failed(ClientInitializeError::TransportError { error, .. }) => http::cause(error.error.as_ref()),
         Stop::Failed(error) => with_causes(&error),
     }
 }

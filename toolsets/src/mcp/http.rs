@@ -7,7 +7,7 @@ use reqwest::header::{HeaderName, HeaderValue};
 use reqwest::redirect::Policy;
 use reqwest::{Client, Url};
 use rmcp::transport::StreamableHttpClientTransport;
-use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use rmcp::transport::streamable_http_client::{StreamableHttpClientTransportConfig, StreamableHttpError};
 
 const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
 
@@ -64,6 +64,22 @@ fn is_loopback(url: &Url) -> bool {
         || host
             .parse::<std::net::IpAddr>()
             .is_ok_and(|address| address.is_loopback())
+}
+
+/// Why nothing could be sent or read, in one sentence. The library keeps what led to a failure of HTTP to itself.
+pub(super) fn cause(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut chain = std::iter::successors(Some(error), |error| error.source());
+    let of_http = chain.find_map(|error| match error.downcast_ref() {
+        Some(StreamableHttpError::<reqwest::Error>::Client(error)) => {
+            let said = with_causes(error);
+            Some(match error.url() {
+                Some(url) => said.replace(url.as_str(), &shown(url.as_str())),
+                None => said,
+            })
+        }
+        Some(_) | None => None,
+    });
+    of_http.unwrap_or_else(|| with_causes(error))
 }
 
 /// An error in one sentence with what led to it.

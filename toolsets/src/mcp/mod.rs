@@ -35,6 +35,8 @@ pub type Edge = Arc<dyn Fn() -> Result<Handle, String> + Send + Sync>;
 
 /// A turn waits for servers that are being started for so long in all.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// So long a look at the servers waits for those that are being started.
+const LOOK: Duration = Duration::from_secs(3);
 /// After so long the user is told what is waited for.
 const MOMENT: Duration = Duration::from_secs(1);
 
@@ -68,8 +70,12 @@ impl Servers {
         tools.collect()
     }
 
-    /// How all servers do.
+    /// How all servers do. One that has only just begun to start gets a moment first.
     pub(crate) fn views(&self) -> Vec<ServerView> {
+        let moment = Instant::now() + LOOK;
+        for started in self.0.iter().filter_map(|server| server.starts()) {
+            let _over_or_late = started.recv_deadline(moment);
+        }
         self.0.iter().map(|server| server.view()).collect()
     }
 
@@ -110,7 +116,7 @@ fn wait(starting: &[(&Arc<Server>, Receiver<()>)], cancel: &Cancel, tell: &mut d
 }
 
 fn waiting(starting: &[(&Arc<Server>, Receiver<()>)]) -> Event {
-    let names = starting.iter().filter(|(server, _)| server.is_starting());
+    let names = starting.iter().filter(|(server, _)| server.starts().is_some());
     let names: Vec<String> = names.map(|(server, _)| format!("`{}`", server.name())).collect();
     Event::Notice {
         severity: Severity::Info,

@@ -256,8 +256,12 @@ impl Server {
         self.start_in(state);
     }
 
-    pub(super) fn is_starting(&self) -> bool {
-        matches!(self.state.lock().phase, Phase::Starting { .. })
+    /// What closes when the start that is under way is over.
+    pub(super) fn starts(&self) -> Option<Receiver<()>> {
+        match &self.state.lock().phase {
+            Phase::Starting { over, .. } => Some(over.clone()),
+            Phase::Ready(_) | Phase::Gone(_) | Phase::Failed(_) => None,
+        }
     }
 
     /// A turn has waited for it long enough.
