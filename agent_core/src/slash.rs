@@ -37,7 +37,7 @@ pub struct CommandInfo {
 }
 
 /// All commands, in the order they are offered.
-pub const COMMANDS: [CommandInfo; 11] = [
+pub const COMMANDS: [CommandInfo; 12] = [
     info("help", "List the commands", None),
     info("model", "Show the model, or switch to another", Some("provider/model")),
     info(

@@ -174,7 +174,8 @@ fn the_tests_that_the_protocols_document_names_exist() {
         let files = files().into_iter().filter(|(path, _)| inside(path));
         files.map(|(_, text)| text).collect()
     };
-    let [behaviours, on_the_wire, mcp] = ["behaviours", "wire", "mcp"].map(|suite| suite_of(&format!("tests/tests/{suite}")));
+    let [behaviours, on_the_wire, mcp] =
+        ["behaviours", "wire", "mcp"].map(|suite| suite_of(&format!("tests/tests/{suite}")));
     let document = read("docs/protocol.md");
     let pieces: Vec<&str> = document.split('`').collect();
     let (mut usual, mut suite, mut found) = ("none", "none", 0);

@@ -9,7 +9,7 @@ use super::error::StoreError;
 use super::location::Location;
 
 /// The steps from an empty database to the newest schema; the number of each is the schema it leads to.
-const STEPS: [&str; 4] = [
+const STEPS: [&str; 5] = [
     include_str!("schema_1.sql"),
     include_str!("schema_2.sql"),
     include_str!("schema_3.sql"),

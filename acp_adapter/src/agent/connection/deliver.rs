@@ -110,9 +110,9 @@ impl Connection {
 
     fn answered(&mut self, id: &RequestId, asked: &Asked, answer: &Answer) {
         match answer {
-            Answer::Created(view) if matches!(asked, Asked::Fork { .. }) => {
+            Answer::Created(view) if matches!(asked, Asked::Fork) => {
                 self.respond(id, view::forked(view));
-                self.announce(view, asked);
+                self.announce(view);
                 if let Some(title) = view::title(view) {
                     self.update(&view.id, title);
                 }
