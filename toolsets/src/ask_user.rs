@@ -52,14 +52,14 @@ fn spec() -> ToolSpec {
     ToolSpec {
         name: "ask_user".to_owned(),
         description:
-            "Ask the user one question and wait for the answer. Only for a decision that is theirs and that you \
-                      can't find out; never for permission, passwords or keys."
+            "Ask the user a question. Only for a decision that is theirs and that you can't find out; never for \
+                      permission, passwords or keys."
                 .to_owned(),
         schema: json!({
             "type": "object",
             "properties": {
                 "question": {"type": "string"},
-                "choices": {"type": "array", "items": {"type": "string"}, "description": "Likely answers; the user can give another"}
+                "choices": {"type": "array", "items": {"type": "string"}}
             },
             "required": ["question"]
         }),

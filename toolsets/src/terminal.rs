@@ -46,7 +46,7 @@ const DESCRIPTION: &str = "Runs a command in bash and returns its output (stdout
 its exit code. Each call is a shell of its own that starts in the workspace folder: `cd` and variables don't carry over \
 to the next call, so use `workdir` or `cd dir && …`. Standard input is empty: a command that asks a question gets no \
 answer. A command that goes on, such as a server, is started with `background: true` and then looked after with the \
-`process` tool. Very long output is cut in its middle. Prefer the file tools for reading, searching and editing files.";
+`process` tool.";
 
 /// The `terminal` tool of one session.
 pub(crate) struct Terminal {
