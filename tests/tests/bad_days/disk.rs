@@ -201,12 +201,12 @@ fn a_damaged_store_is_told_and_left_alone() {
     check_spoiled(|path| fs::write(path, "no database at all\n".repeat(500)).unwrap(), &[]);
 }
 
-/// Whether the store has so many rows that are prompts of this session.
-fn stored_prompts(path: &Path, session: &str) -> i64 {
+/// How many turns of this session are stored to their end.
+fn stored_turns(path: &Path, session: &str) -> i64 {
     let Ok(connection) = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY) else {
         return -1;
     };
-    let sql = "SELECT count(*) FROM events WHERE session_id = ?1 AND kind = 'user_message'";
+    let sql = "SELECT count(*) FROM events WHERE session_id = ?1 AND kind = 'turn_finished'";
     connection.query_row(sql, [session], |row| row.get(0)).unwrap_or(-1)
 }
 
@@ -233,9 +233,7 @@ fn a_store_that_another_program_holds_delays_nothing_and_loses_nothing() {
     assert_eq!(times_told(&client, from, "Not saved yet"), 1, "{}", client.said(from));
 
     other.execute_batch("ROLLBACK").unwrap();
-    wait_until("the store has all four prompts", || {
-        stored_prompts(&path, &session) == 4
-    });
+    wait_until("the store has all four turns", || stored_turns(&path, &session) == 4);
     client.kill();
     let mut client = Client::initialized(&home, json!({}));
     let from = load(&mut client, &session, &home.workspace()).unwrap();
@@ -255,7 +253,7 @@ fn a_new_session_begins_while_another_program_holds_the_store() {
     assert_eq!(client.prompt(&second, "say two"), "end_turn");
     check_list(&mut client, &second);
     other.execute_batch("ROLLBACK").unwrap();
-    wait_until("the second session is stored", || stored_prompts(&path, &second) == 1);
+    wait_until("the second session is stored", || stored_turns(&path, &second) == 1);
 }
 
 #[test]
@@ -285,11 +283,11 @@ fn a_full_disk_is_told_once_and_all_is_saved_when_there_is_room() {
 
     fs::remove_file(&filler).unwrap();
     wait_until("the store has all four prompts", || {
-        stored_prompts(&state.join("state.db"), &session) == 4
+        stored_turns(&state.join("state.db"), &session) == 4
     });
     assert_eq!(client.prompt(&session, "say five"), "end_turn");
     assert_eq!(times_told(&client, from, "Not saved yet"), 1);
-    assert_eq!(stored_prompts(&state.join("state.db"), &session), 5);
+    assert_eq!(stored_turns(&state.join("state.db"), &session), 5);
 }
 
 /// Writes until nothing goes in any more.
