@@ -72,6 +72,12 @@ impl Reply {
         Self::message(&json!({ "content": text }), finish)
     }
 
+    /// A reply of nothing, that took no tokens.
+    fn no_title() -> Self {
+        let chunk = json!({"choices": [{"index": 0, "delta": {"content": ""}, "finish_reason": "stop"}]});
+        Self::sse(format!("data: {chunk}\n\ndata: [DONE]\n\n"))
+    }
+
     fn message(delta: &Value, finish: &str) -> Self {
         let chunk = json!({"choices": [{"index": 0, "delta": delta, "finish_reason": finish}]});
         let usage = json!({"choices": [], "usage": {"prompt_tokens": 10, "completion_tokens": 5}});
@@ -310,7 +316,7 @@ impl Shared {
             state.connections.extend(stream.try_clone());
             let reply = if asked.is_for_title() {
                 state.titles.push(asked);
-                Some(state.title.clone().unwrap_or_else(|| Reply::text("")))
+                Some(state.title.clone().unwrap_or_else(Reply::no_title))
             } else if asked.is_for_list() && !state.keeps_list {
                 Some(Reply::answer("HTTP/1.1 404 Not Found", "there is no list here"))
             } else {
