@@ -1,15 +1,14 @@
 //! A session in memory: where it works, what it is set to, and whose turn it is. Its past is the store's.
 
-use std::collections::{HashMap, VecDeque};
-use std::time::{Duration, Instant};
+use std::collections::HashMap;
+use std::time::Duration;
 
 use crossbeam_channel::Sender;
 use parking_lot::Mutex;
 
 use crate::approval::UserAnswer;
-use crate::backlog::{Backlog, Share};
+use crate::backlog::Backlog;
 use crate::cancel::Cancel;
-use crate::clock::unix_ms;
 use crate::content::Content;
 use crate::event::{ContextUse, Event, SessionChange};
 use crate::history::{Exchange, History};
@@ -20,8 +19,15 @@ use crate::provider::Usage;
 use crate::settings::{Settings, Standing};
 use crate::slash;
 
-/// Bytes of prompts that may wait in a session's queue.
-pub(crate) const QUEUE: usize = 64 << 20;
+mod closing;
+mod work;
+
+use closing::Closing;
+use work::Work;
+pub(crate) use {
+    closing::AfterGone,
+    work::{Begin, Manner, Prompt, QUEUE, Rest},
+};
 
 /// An open session.
 pub(crate) struct Session {
@@ -36,91 +42,13 @@ struct State {
     settings: Settings,
     standing: Standing,
     work: Work,
-    /// Commands that are answered beside the turn.
-    beside: Vec<Running>,
-    queue: VecDeque<Prompt>,
-    /// Prompts that are to join the running turn. What that turn does not take in goes to the front of the queue.
-    steers: Vec<Prompt>,
-    last_turn: u64,
     /// The fold of its events as the last turn left it; empty before the first and after a rest.
     history: History,
     /// Ends the search for a title that goes on in the background.
     naming: Option<Cancel>,
-    /// When it last had something to do as this process's to write; none while it is not.
-    awake: Option<Instant>,
     /// The open questions, and the turn that waits for each.
     questions: HashMap<ApprovalId, Sender<(ApprovalId, UserAnswer)>>,
     closing: Closing,
-}
-
-/// How far a session is on its way out.
-enum Closing {
-    /// It takes prompts.
-    No,
-    /// It takes no more; what is to be done once it has gone.
-    Waits(Vec<AfterGone>),
-    /// It is idle and somebody lets it go.
-    Leaves(Vec<AfterGone>),
-    /// It is out of memory.
-    Gone,
-}
-
-/// Something to be done once a session has gone.
-pub(crate) type AfterGone = Box<dyn FnOnce() + Send>;
-
-/// What a session does.
-enum Work {
-    /// Nothing; a prompt begins at once.
-    Idle,
-    /// A turn; further prompts queue.
-    Runs(Running),
-    /// It is being put to rest; all prompts queue.
-    LiesDown,
-}
-
-struct Running {
-    turn: TurnId,
-    cancel: Cancel,
-    /// It asks a model, and will ask it again.
-    is_steerable: bool,
-}
-
-/// How a prompt is meant while a turn runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Manner {
-    /// As one of its own, after those before it.
-    Queues,
-    /// To join the turn, if there is one to join.
-    Steers,
-}
-
-/// Whether a session rests.
-pub(crate) enum Rest {
-    /// From now on.
-    Now,
-    /// Not before this time has passed.
-    Later(Duration),
-}
-
-/// A prompt and the switch that cancels it, queued or running.
-pub(crate) struct Prompt {
-    pub(crate) turn: TurnId,
-    pub(crate) content: Vec<Content>,
-    pub(crate) cancel: Cancel,
-    /// Of the backlog; none once it has begun.
-    pub(crate) share: Option<Share>,
-}
-
-/// When a prompt begins.
-pub(crate) enum Begin {
-    /// Now, as the session's turn.
-    Now(Prompt),
-    /// Now, beside the turn that runs: a command that only tells or sets something.
-    Beside(Prompt),
-    /// With the running turn's next step, as a part of that turn.
-    Joins,
-    /// When those before it have ended.
-    Later,
 }
 
 impl Session {
@@ -131,16 +59,11 @@ impl Session {
             state: Mutex::new(State {
                 settings,
                 standing,
-                work: Work::Idle,
-                beside: Vec::new(),
-                queue: VecDeque::new(),
-                steers: Vec::new(),
-                last_turn,
+                work: Work::after(last_turn),
                 history: History::default(),
                 naming: None,
-                awake: None,
                 questions: HashMap::new(),
-                closing: Closing::No,
+                closing: Closing::default(),
             }),
         }
     }
@@ -216,90 +139,59 @@ impl Session {
         backlog: &Backlog,
         is_thread: bool,
     ) -> Result<(TurnId, Begin), CallError> {
-        let size = content.iter().map(Content::size).sum();
         let mut state = self.state.lock();
-        if !matches!(state.closing, Closing::No) {
-            return Err(CallError::UnknownSession(self.id.clone()));
+        self.open(&state)?;
+        if manner == Manner::Steers && state.work.is_steerable() {
+            return Ok((state.work.join(content, backlog)?, Begin::Joins));
         }
-        let acts_at_once = state.standing.system.is_some() && slash::acts_at_once(&content);
-        if manner == Manner::Steers && state.is_steerable() {
-            return Ok((state.join(content, backlog)?, Begin::Joins));
+        let acts_at_once = manner == Manner::Queues && state.standing.system.is_some() && slash::acts_at_once(&content);
+        state.work.enqueue(content, acts_at_once, backlog, is_thread)
+    }
+
+    /// Takes a prompt in that joins the running turn; none comes back where no turn could be joined.
+    pub(crate) fn join(&self, content: Vec<Content>, backlog: &Backlog) -> Result<Option<TurnId>, CallError> {
+        let mut state = self.state.lock();
+        self.open(&state)?;
+        if !state.work.is_steerable() {
+            return Ok(None);
         }
-        match state.work {
-            Work::Idle => {
-                let held = is_thread.then(|| backlog.hold(size));
-                let share = held.or_else(|| backlog.take(size)).ok_or(CallError::QueueFull)?;
-                let prompt = state.prompt(content, share);
-                state.work = Work::Runs(prompt.running());
-                Ok((prompt.turn, Begin::Now(prompt)))
-            }
-            Work::Runs(_) if acts_at_once && manner == Manner::Queues => {
-                let prompt = state.prompt(content, backlog.hold(size));
-                state.beside.push(prompt.running());
-                Ok((prompt.turn, Begin::Beside(prompt)))
-            }
-            Work::Runs(_) | Work::LiesDown if !state.has_room(size) => Err(CallError::QueueFull),
-            Work::Runs(_) | Work::LiesDown => {
-                let share = backlog.take(size).ok_or(CallError::QueueFull)?;
-                let prompt = state.prompt(content, share);
-                let turn = prompt.turn;
-                state.queue.push_back(prompt);
-                Ok((turn, Begin::Later))
-            }
-        }
+        state.work.join(content, backlog).map(Some)
+    }
+
+    fn open(&self, state: &State) -> Result<(), CallError> {
+        let unknown = || CallError::UnknownSession(self.id.clone());
+        (!state.closing.has_begun()).then_some(()).ok_or_else(unknown)
     }
 
     /// The next prompt once a turn has ended; none if there is none.
     pub(crate) fn next(&self) -> Option<Prompt> {
         let mut state = self.state.lock();
-        for late in std::mem::take(&mut state.steers).into_iter().rev() {
-            state.queue.push_front(late);
-        }
-        let next = state.queue.pop_front();
-        state.work = next.as_ref().map_or(Work::Idle, |prompt| Work::Runs(prompt.running()));
+        let next = state.work.next();
         if next.is_none() {
-            state.awake = state.awake.map(|_| Instant::now());
             // A turn that panicked has left its own behind.
             state.questions.clear();
         }
         next
     }
 
-    /// Takes a prompt in that joins the running turn; none comes back where no turn could be joined.
-    pub(crate) fn join(&self, content: Vec<Content>, backlog: &Backlog) -> Result<Option<TurnId>, CallError> {
-        let mut state = self.state.lock();
-        if !matches!(state.closing, Closing::No) {
-            return Err(CallError::UnknownSession(self.id.clone()));
-        }
-        if !state.is_steerable() {
-            return Ok(None);
-        }
-        state.join(content, backlog).map(Some)
-    }
-
     /// The prompts that are to join the running turn, which goes on.
     pub(crate) fn take_steers(&self) -> Vec<Prompt> {
-        std::mem::take(&mut self.state.lock().steers)
+        self.state.lock().work.take_steers()
     }
 
     /// The same for a turn that is about to end. If there are none, no further one joins it.
     pub(crate) fn last_steers(&self) -> Vec<Prompt> {
-        let mut state = self.state.lock();
-        let steers = std::mem::take(&mut state.steers);
-        if let (true, Work::Runs(running)) = (steers.is_empty(), &mut state.work) {
-            running.is_steerable = false;
-        }
-        steers
+        self.state.lock().work.last_steers()
     }
 
     /// A command beside the turn has been answered.
     pub(crate) fn end_beside(&self, turn: TurnId) {
-        self.state.lock().beside.retain(|running| running.turn != turn);
+        self.state.lock().work.end_beside(turn);
     }
 
     /// The turn that runs now.
     pub(crate) fn running(&self) -> Option<TurnId> {
-        self.state.lock().turn().map(|running| running.turn)
+        self.state.lock().work.running()
     }
 
     /// Cancels the running turn and all prompts that are queued now.
@@ -313,86 +205,62 @@ impl Session {
     }
 
     fn cancel_those(&self, is_meant: impl Fn(TurnId) -> bool) {
-        let cancels: Vec<Cancel> = {
-            let state = self.state.lock();
-            let running = state.turn().into_iter().chain(&state.beside);
-            let running = running.map(|running| (running.turn, &running.cancel));
-            let queued = state.queue.iter().chain(&state.steers);
-            let queued = queued.map(|prompt| (prompt.turn, &prompt.cancel));
-            let meant = running.chain(queued).filter(|(turn, _)| is_meant(*turn));
-            meant.map(|(_, cancel)| cancel.clone()).collect()
-        };
+        let cancels = self.state.lock().work.cancels(is_meant);
         // Outside the lock: a wake-up may want it.
         cancels.iter().for_each(Cancel::set);
     }
 
     /// Takes no more prompts and cancels all there are. What is to be done after follows once it has gone.
     pub(crate) fn close(&self, after: AfterGone) {
-        self.after_gone(after, true);
+        let late = {
+            let mut state = self.state.lock();
+            state.closing.begin();
+            state.closing.then(after)
+        };
+        if let Some(after) = late {
+            after();
+        }
         self.end_naming();
         self.cancel();
     }
 
     /// Does something once a closing session has gone; gives it back if the session is not closing.
     pub(crate) fn after_closing(&self, after: AfterGone) -> Option<AfterGone> {
-        self.after_gone(after, false)
-    }
-
-    fn after_gone(&self, after: AfterGone, close: bool) -> Option<AfterGone> {
         let mut state = self.state.lock();
-        match &mut state.closing {
-            Closing::No if close => state.closing = Closing::Waits(vec![after]),
-            Closing::No => return Some(after),
-            Closing::Waits(waiting) | Closing::Leaves(waiting) => waiting.push(after),
-            Closing::Gone => {
-                drop(state);
-                after();
-            }
+        let is_closing = state.closing.has_begun();
+        let late = state.closing.then(after);
+        drop(state);
+        if is_closing {
+            late.into_iter().for_each(|after| after());
+            return None;
         }
-        None
+        late
     }
 
     /// Whether the caller is the one who lets this session go: it is closing, idle, and nobody else does.
     pub(crate) fn leaves(&self) -> bool {
         let mut state = self.state.lock();
-        let is_idle = state.is_idle();
-        match &mut state.closing {
-            Closing::Waits(waiting) if is_idle => {
-                state.closing = Closing::Leaves(std::mem::take(waiting));
-                true
-            }
-            Closing::Waits(_) | Closing::Leaves(_) | Closing::No | Closing::Gone => false,
-        }
+        state.work.is_idle() && state.closing.leaves()
     }
 
     /// The session is out of memory; what was to be done after that.
     pub(crate) fn gone(&self) -> Vec<AfterGone> {
-        match std::mem::replace(&mut self.state.lock().closing, Closing::Gone) {
-            Closing::Waits(after) | Closing::Leaves(after) => after,
-            Closing::No | Closing::Gone => Vec::new(),
-        }
+        self.state.lock().closing.end()
     }
 
     /// This process is its writer now.
     pub(crate) fn wake(&self) {
-        self.state.lock().awake = Some(Instant::now());
+        self.state.lock().work.wake();
     }
 
     /// Puts it to rest if it has had nothing to do for so long: prompts that come queue until the caller has let its
     /// lease go and asked for the [`next`](Self::next) one.
     pub(crate) fn rest(&self, after: Duration) -> Rest {
         let mut state = self.state.lock();
-        let may_rest = state.is_idle() && matches!(state.closing, Closing::No);
-        let Some(since) = state.awake.filter(|_| may_rest) else {
+        if state.closing.has_begun() {
             return Rest::Later(after);
-        };
-        let idle = since.elapsed();
-        if idle < after {
-            return Rest::Later(after - idle);
         }
-        state.awake = None;
-        state.work = Work::LiesDown;
-        Rest::Now
+        state.work.rest(after)
     }
 
     /// The history as the last turn left it; the turn that takes it gives it back.
@@ -452,68 +320,5 @@ impl State {
             window: self.settings.provider.model().context_window,
             cost_nano_usd: None,
         })
-    }
-
-    /// A prompt with the next number.
-    fn prompt(&mut self, content: Vec<Content>, share: Share) -> Prompt {
-        if self.awake.is_none() && self.last_turn > 0 {
-            // Another process may have gone on meanwhile, and its turns have the next numbers. The clock's is higher.
-            self.last_turn = self.last_turn.max(unix_ms().unsigned_abs());
-        }
-        self.last_turn += 1;
-        Prompt {
-            turn: TurnId(self.last_turn),
-            content,
-            cancel: Cancel::new(),
-            share: Some(share),
-        }
-    }
-
-    /// Takes a prompt in that joins the running turn.
-    fn join(&mut self, content: Vec<Content>, backlog: &Backlog) -> Result<TurnId, CallError> {
-        let size = content.iter().map(Content::size).sum();
-        if !self.has_room(size) {
-            return Err(CallError::QueueFull);
-        }
-        let share = backlog.take(size).ok_or(CallError::QueueFull)?;
-        let prompt = self.prompt(content, share);
-        let turn = prompt.turn;
-        self.steers.push(prompt);
-        Ok(turn)
-    }
-
-    /// Whether the queue takes a prompt; an empty one takes any.
-    fn has_room(&self, size: usize) -> bool {
-        let mut waiting = self.queue.iter().chain(&self.steers).peekable();
-        if waiting.peek().is_none() {
-            return true;
-        }
-        let queued: usize = waiting.flat_map(|prompt| &prompt.content).map(Content::size).sum();
-        queued + size <= QUEUE
-    }
-
-    fn turn(&self) -> Option<&Running> {
-        match &self.work {
-            Work::Runs(running) => Some(running),
-            Work::Idle | Work::LiesDown => None,
-        }
-    }
-
-    fn is_steerable(&self) -> bool {
-        self.turn().is_some_and(|running| running.is_steerable)
-    }
-
-    fn is_idle(&self) -> bool {
-        matches!(self.work, Work::Idle) && self.beside.is_empty()
-    }
-}
-
-impl Prompt {
-    fn running(&self) -> Running {
-        Running {
-            turn: self.turn,
-            cancel: self.cancel.clone(),
-            is_steerable: slash::parse(&self.content).is_none(),
-        }
     }
 }
