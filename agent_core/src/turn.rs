@@ -8,28 +8,25 @@ use crate::asking::{self, Answer, Fallback};
 use crate::budget::{self, Spending};
 use crate::calls::{self, Repeats};
 use crate::cancel::Cancel;
-use crate::claim;
 use crate::compact::{Compactor, Made, Reason};
 use crate::config::Config;
-use crate::content::Content;
 use crate::end::End;
 use crate::engine::Engine;
-use crate::event::{ContextUse, ErrorClass, Event, Failure, HistoryMove, SessionChange, Severity, StopReason};
+use crate::event::{ContextUse, ErrorClass, Event, Failure, HistoryMove, Severity, StopReason};
 use crate::history::History;
 use crate::id::{MessageId, TurnId};
 use crate::line::{Line, Voice};
-use crate::news::{self, News};
-use crate::opening;
-use crate::prompt::Facts;
 use crate::provider::{self, Finish, ModelRef, Provider, ProviderError, Reply, ToolSpec, Usage};
 use crate::session::{Prompt, Session};
 use crate::settings::{Settings, Standing};
 use crate::setup::SetupError;
 use crate::slash;
 use crate::store::{Store, StoreError};
-use crate::title;
 use crate::tool::Tool;
 use crate::workspace::Workspace;
+
+mod beginning;
+mod steering;
 
 /// A turn that runs.
 pub(crate) struct Turn<'a> {
@@ -83,110 +80,11 @@ pub(crate) fn run(engine: &Engine, session: &Session, prompt: Prompt) -> End {
 }
 
 impl<'a> Turn<'a> {
-    /// Stores the prompt. A stop comes back where there is nothing to do.
-    fn begin(
-        engine: &'a Engine,
-        session: &'a Session,
-        prompt: Prompt,
-    ) -> Result<(Self, Option<StopReason>), TurnError> {
-        opening::follow_setup(engine, session);
-        claim::claim(engine, session, prompt.turn)?;
-        opening::renew_key(engine, session);
-        let stop = stop_at_once(&prompt);
-        let settings = session.settings();
-        let mut turn = Self {
-            engine,
-            session,
-            id: prompt.turn,
-            cancel: prompt.cancel,
-            tools: Vec::new(),
-            specs: Vec::new(),
-            workspace: settings.workspace.clone(),
-            history: session.take_history().read_on(&engine.store, &session.id)?,
-            fallback: None,
-            usage: Usage::default(),
-            spending: Spending::default(),
-            repeats: Repeats::default(),
-            question: None,
-            first_row: 0,
-        };
-        let (context, told) = if stop.is_none() {
-            turn.context(&settings, &prompt.content)
-        } else {
-            (Vec::new(), None)
-        };
-        let title = title::from_prompt(&prompt.content);
-        let unseen = unseen(&settings, prompt.content.iter().chain(&context));
-        turn.first_row = turn.emit(Event::UserMessage {
-            id: MessageId::new(),
-            content: prompt.content,
-            context,
-            command: false,
-        });
-        if let Some(facts) = told {
-            turn.emit(Event::SessionChanged {
-                change: SessionChange::Told(facts),
-            });
-        }
-        turn.tell_notices();
-        if let Some(notice) = unseen {
-            turn.emit(notice);
-        }
-        turn.give_title(title);
-        Ok((turn, stop))
-    }
-
     /// Works to its end, or ends at once with a stop that is known.
     fn run(mut self, stop: Option<StopReason>) -> End {
         let end = stop.map_or_else(|| self.work(), Ok).map(|stop| (stop, self.usage));
         let model = self.provider();
         End::new(self.session, end, Some(self.history)).answered_by(model)
-    }
-
-    /// What the runtime adds to the prompt for the model, and what the model knows of the session by that.
-    fn context(&self, settings: &Settings, content: &[Content]) -> (Vec<Content>, Option<Facts>) {
-        let mut context = self.mentioned(content);
-        let news = news::news(self.session, settings);
-        let facts = news.map(|News { note, facts }| {
-            context.push(Content::text(note));
-            facts
-        });
-        (context, facts)
-    }
-
-    /// The texts of the files that a message links to.
-    fn mentioned(&self, content: &[Content]) -> Vec<Content> {
-        let mentions = content.iter().filter_map(|piece| match piece {
-            Content::Link { uri, .. } => Some(self.workspace.mention(uri, &self.cancel)),
-            Content::Text { .. } | Content::Image { .. } | Content::Resource { .. } => None,
-        });
-        mentions.flatten().collect()
-    }
-
-    fn tell_notices(&mut self) {
-        for notice in self
-            .session
-            .change_standing(|standing| std::mem::take(&mut standing.notices))
-        {
-            self.emit(notice);
-        }
-    }
-
-    fn give_title(&mut self, title: Option<String>) {
-        let Some(title) = title else { return };
-        let is_new = self.session.change_standing(|standing| {
-            let is_new = standing.title.is_none();
-            if is_new {
-                standing.title = Some(title.clone());
-                standing.provisional_title = Some(title.clone());
-            }
-            is_new
-        });
-        if is_new {
-            self.emit(Event::SessionChanged {
-                change: SessionChange::Title(title),
-            });
-        }
     }
 
     /// Takes the tools that the turn has. Servers that are still being started are waited for, but not for long.
@@ -278,35 +176,6 @@ impl<'a> Turn<'a> {
     /// Whether the turn has cost something before this step.
     fn has_cost(&self, step: u32) -> bool {
         step > 1 || self.usage.cost_nano_usd.is_some()
-    }
-
-    /// Takes in what has come while the model spoke its last word; whether there is any.
-    fn is_steered_on(&mut self) -> bool {
-        let steers = self.session.last_steers();
-        let goes_on = !steers.is_empty();
-        self.take_in(steers);
-        goes_on
-    }
-
-    /// Takes prompts into this turn. Each has its own end with that: what comes of it is this turn's.
-    fn take_in(&mut self, steers: Vec<Prompt>) {
-        for steer in steers {
-            let stop = if steer.cancel.is_set() {
-                StopReason::Cancelled
-            } else {
-                let context = self.mentioned(&steer.content);
-                self.emit(Event::UserSteered {
-                    id: MessageId::new(),
-                    content: steer.content,
-                    context,
-                });
-                StopReason::EndTurn
-            };
-            let usage = Usage::default();
-            self.session
-                .line
-                .emit(Some(steer.turn), Event::TurnFinished { stop, usage });
-        }
     }
 
     fn finish_step(&mut self, step: u32, reply: Reply) {
@@ -455,42 +324,12 @@ impl<'a> Turn<'a> {
     }
 }
 
-/// Whether a prompt has nothing in it for the model.
-fn says_nothing(content: &[Content]) -> bool {
-    content.iter().all(|piece| match piece {
-        Content::Text { text } => text.trim().is_empty(),
-        Content::Image { .. } | Content::Resource { .. } | Content::Link { .. } => false,
-    })
-}
-
 fn too_many_calls(calls: usize) -> TurnError {
     let message = format!(
         "the model made {calls} calls in one reply, and at most {} are run; ask for smaller steps",
         calls::MOST
     );
     ProviderError::Failed(Box::new(Failure::new(ErrorClass::Protocol, message))).into()
-}
-
-/// The end of a turn in which the model is not asked.
-fn stop_at_once(prompt: &Prompt) -> Option<StopReason> {
-    if prompt.cancel.is_set() {
-        Some(StopReason::Cancelled)
-    } else if says_nothing(&prompt.content) {
-        Some(StopReason::EndTurn)
-    } else {
-        None
-    }
-}
-
-/// What the user should know of pictures that their model can't see. The provider tells the model.
-fn unseen<'a>(settings: &Settings, mut content: impl Iterator<Item = &'a Content>) -> Option<Event> {
-    let model = settings.provider.model();
-    let has_picture = content.any(|piece| matches!(piece, Content::Image { .. }));
-    (has_picture && !model.images).then(|| Event::Notice {
-        severity: Severity::Warning,
-        title: format!("{} doesn't see pictures", model.name),
-        detail: Some("It was told that there is one. Choose a model that sees, or put it in words.".into()),
-    })
 }
 
 /// What the service said of the context's size, if it said anything.

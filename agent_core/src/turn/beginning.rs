@@ -1,0 +1,139 @@
+//! How a turn begins: its prompt is stored, with what the model and the user should know beside it.
+
+use super::{Turn, TurnError};
+use crate::budget::Spending;
+use crate::calls::Repeats;
+use crate::claim;
+use crate::content::Content;
+use crate::engine::Engine;
+use crate::event::{Event, SessionChange, Severity, StopReason};
+use crate::id::MessageId;
+use crate::news::{self, News};
+use crate::opening;
+use crate::prompt::Facts;
+use crate::provider::Usage;
+use crate::session::{Prompt, Session};
+use crate::settings::Settings;
+use crate::title;
+
+impl<'a> Turn<'a> {
+    /// Stores the prompt. A stop comes back where there is nothing to do.
+    pub(super) fn begin(
+        engine: &'a Engine,
+        session: &'a Session,
+        prompt: Prompt,
+    ) -> Result<(Self, Option<StopReason>), TurnError> {
+        opening::follow_setup(engine, session);
+        claim::claim(engine, session, prompt.turn)?;
+        opening::renew_key(engine, session);
+        let stop = stop_at_once(&prompt);
+        let settings = session.settings();
+        let mut turn = Self {
+            engine,
+            session,
+            id: prompt.turn,
+            cancel: prompt.cancel,
+            tools: Vec::new(),
+            specs: Vec::new(),
+            workspace: settings.workspace.clone(),
+            history: session.take_history().read_on(&engine.store, &session.id)?,
+            fallback: None,
+            usage: Usage::default(),
+            spending: Spending::default(),
+            repeats: Repeats::default(),
+            question: None,
+            first_row: 0,
+        };
+        let (context, told) = if stop.is_none() {
+            turn.context(&settings, &prompt.content)
+        } else {
+            (Vec::new(), None)
+        };
+        let title = title::from_prompt(&prompt.content);
+        let unseen = unseen(&settings, prompt.content.iter().chain(&context));
+        turn.first_row = turn.emit(Event::UserMessage {
+            id: MessageId::new(),
+            content: prompt.content,
+            context,
+            command: false,
+        });
+        if let Some(facts) = told {
+            turn.emit(Event::SessionChanged {
+                change: SessionChange::Told(facts),
+            });
+        }
+        turn.tell_notices();
+        if let Some(notice) = unseen {
+            turn.emit(notice);
+        }
+        turn.give_title(title);
+        Ok((turn, stop))
+    }
+
+    /// What the runtime adds to the prompt for the model, and what the model knows of the session by that.
+    fn context(&self, settings: &Settings, content: &[Content]) -> (Vec<Content>, Option<Facts>) {
+        let mut context = self.mentioned(content);
+        let news = news::news(self.session, settings);
+        let facts = news.map(|News { note, facts }| {
+            context.push(Content::text(note));
+            facts
+        });
+        (context, facts)
+    }
+
+    fn tell_notices(&mut self) {
+        for notice in self
+            .session
+            .change_standing(|standing| std::mem::take(&mut standing.notices))
+        {
+            self.emit(notice);
+        }
+    }
+
+    fn give_title(&mut self, title: Option<String>) {
+        let Some(title) = title else { return };
+        let is_new = self.session.change_standing(|standing| {
+            let is_new = standing.title.is_none();
+            if is_new {
+                standing.title = Some(title.clone());
+                standing.provisional_title = Some(title.clone());
+            }
+            is_new
+        });
+        if is_new {
+            self.emit(Event::SessionChanged {
+                change: SessionChange::Title(title),
+            });
+        }
+    }
+}
+
+/// Whether a prompt has nothing in it for the model.
+fn says_nothing(content: &[Content]) -> bool {
+    content.iter().all(|piece| match piece {
+        Content::Text { text } => text.trim().is_empty(),
+        Content::Image { .. } | Content::Resource { .. } | Content::Link { .. } => false,
+    })
+}
+
+/// The end of a turn in which the model is not asked.
+fn stop_at_once(prompt: &Prompt) -> Option<StopReason> {
+    if prompt.cancel.is_set() {
+        Some(StopReason::Cancelled)
+    } else if says_nothing(&prompt.content) {
+        Some(StopReason::EndTurn)
+    } else {
+        None
+    }
+}
+
+/// What the user should know of pictures that their model can't see. The provider tells the model.
+fn unseen<'a>(settings: &Settings, mut content: impl Iterator<Item = &'a Content>) -> Option<Event> {
+    let model = settings.provider.model();
+    let has_picture = content.any(|piece| matches!(piece, Content::Image { .. }));
+    (has_picture && !model.images).then(|| Event::Notice {
+        severity: Severity::Warning,
+        title: format!("{} doesn't see pictures", model.name),
+        detail: Some("It was told that there is one. Choose a model that sees, or put it in words.".into()),
+    })
+}
