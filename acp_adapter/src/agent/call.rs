@@ -3,21 +3,22 @@
 use std::path::PathBuf;
 
 use agent_client_protocol_schema::v1::{
-    AuthenticateRequest, CloseSessionRequest, DeleteSessionRequest, Error, ForkSessionRequest, ListSessionsRequest,
-    LoadSessionRequest, LogoutRequest, NewSessionRequest, PromptRequest, SessionConfigOptionValue,
-    SetSessionConfigOptionRequest, SetSessionModeRequest,
+    AuthenticateRequest, CloseSessionRequest, DeleteSessionRequest, Error, ListSessionsRequest, LogoutRequest,
+    PromptRequest, SessionConfigOptionValue, SetSessionConfigOptionRequest, SetSessionModeRequest,
 };
 use agent_core::content::Content;
 use agent_core::id::SessionId;
 use agent_core::prompt::Instructions;
 use agent_core::runtime::{Folders, SetOption};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::handshake::Client;
 use super::steering::Idle;
 use super::to_acp::view::{MODE, MODEL, THOUGHT, THOUGHT_DEFAULT};
-use super::{fault, from_acp, instructions, params, steering};
+use super::{fault, from_acp, params, steering};
+
+mod opening;
 
 /// What a client asks for.
 #[derive(Debug, PartialEq)]
@@ -79,9 +80,9 @@ impl Call {
             "initialize" => Client::read(params).map(Self::Initialize),
             "authenticate" => authenticate(params),
             "logout" => params::read(params).map(|_: LogoutRequest| Self::Logout),
-            "session/new" => new(params),
-            "session/load" => open(params, true),
-            "session/resume" => open(params, false),
+            "session/new" => opening::new(params),
+            "session/load" => opening::open(params, true),
+            "session/resume" => opening::open(params, false),
             "session/list" => list(params),
             "session/close" => {
                 params::read(params).map(|request: CloseSessionRequest| Self::Close(session(&request.session_id)))
@@ -89,7 +90,7 @@ impl Call {
             "session/delete" => {
                 params::read(params).map(|request: DeleteSessionRequest| Self::Delete(session(&request.session_id)))
             }
-            "session/fork" => fork(params),
+            "session/fork" => opening::fork(params),
             "session/prompt" => prompt(params),
             steering::METHOD => steer(params),
             "session/set_mode" => set_mode(params),
@@ -122,49 +123,6 @@ fn authenticate(params: Value) -> Result<Call, Error> {
     let request: AuthenticateRequest = params::read(params)?;
     Ok(Call::Authenticate {
         method: request.method_id.0.to_string(),
-    })
-}
-
-fn new(params: Value) -> Result<Call, Error> {
-    let request: NewSessionRequest = params::read(with_servers(params))?;
-    Ok(Call::New {
-        folders: from_acp::folders(request.cwd, request.additional_directories, request.mcp_servers)?,
-        instructions: instructions::read(request.system_prompt)?,
-    })
-}
-
-/// Reads `session/load`, and `session/resume`, which has the same fields.
-fn open(params: Value, replay: bool) -> Result<Call, Error> {
-    let request: LoadSessionRequest = params::read(with_servers(params))?;
-    Ok(Call::Open {
-        session: session(&request.session_id),
-        folders: from_acp::folders(request.cwd, request.additional_directories, request.mcp_servers)?,
-        instructions: instructions::read(request.system_prompt)?,
-        replay,
-    })
-}
-
-/// Clients leave out `mcpServers` where they have none, and of a server what it does not have, which the schema's types
-/// would refuse.
-fn with_servers(mut params: Value) -> Value {
-    if let Value::Object(map) = &mut params {
-        let servers = map.entry("mcpServers").or_insert_with(|| json!([]));
-        let servers = servers.as_array_mut().into_iter().flatten();
-        for server in servers.filter_map(Value::as_object_mut) {
-            for field in ["args", "env", "headers"] {
-                server.entry(field).or_insert_with(|| json!([]));
-            }
-        }
-    }
-    params
-}
-
-fn fork(params: Value) -> Result<Call, Error> {
-    let request: ForkSessionRequest = params::read(with_servers(params))?;
-    Ok(Call::Fork {
-        session: session(&request.session_id),
-        folders: from_acp::folders(request.cwd, request.additional_directories, request.mcp_servers)?,
-        instructions: instructions::read(request.system_prompt)?,
     })
 }
 
@@ -261,223 +219,4 @@ fn session(id: &agent_client_protocol_schema::v1::SessionId) -> SessionId {
 }
 
 #[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-    use super::*;
-
-    fn folders() -> Folders {
-        Folders {
-            cwd: "/w".into(),
-            extra_roots: vec!["/x".into()],
-            servers: Vec::new(),
-        }
-    }
-
-    #[track_caller]
-    fn check(method: &str, params: Value, expect: Call) {
-        assert_eq!(Call::read(method, params).unwrap(), expect);
-    }
-
-    #[track_caller]
-    fn refuses(method: &str, params: Value, code: i32, field: Option<&str>) {
-        let error = Call::read(method, params).unwrap_err();
-        assert_eq!(i32::from(error.code), code);
-        assert_eq!(error.data, field.map(|field| json!({ "field": field })));
-    }
-
-    #[test]
-    fn every_method_that_is_served_is_read() {
-        check(
-            "authenticate",
-            json!({ "methodId": "a" }),
-            Call::Authenticate { method: "a".into() },
-        );
-        check(
-            "session/new",
-            json!({ "cwd": "/w", "additionalDirectories": ["/x"], "mcpServers": [] }),
-            Call::New {
-                folders: folders(),
-                instructions: None,
-            },
-        );
-        check(
-            "session/fork",
-            json!({ "sessionId": "s", "cwd": "/w", "additionalDirectories": ["/x"] }),
-            Call::Fork {
-                session: "s".into(),
-                folders: folders(),
-                instructions: None,
-            },
-        );
-        check("session/delete", json!({ "sessionId": "s" }), Call::Delete("s".into()));
-        check("logout", Value::Null, Call::Logout);
-        check("logout", json!({}), Call::Logout);
-        for (method, replay) in [("session/load", true), ("session/resume", false)] {
-            check(
-                method,
-                json!({ "sessionId": "s", "cwd": "/w", "additionalDirectories": ["/x"], "mcpServers": [] }),
-                Call::Open {
-                    session: "s".into(),
-                    folders: folders(),
-                    instructions: None,
-                    replay,
-                },
-            );
-        }
-        check(
-            "session/list",
-            Value::Null,
-            Call::List {
-                cwd: None,
-                cursor: None,
-            },
-        );
-        check(
-            "session/list",
-            json!({ "cwd": "/w", "cursor": "c" }),
-            Call::List {
-                cwd: Some("/w".into()),
-                cursor: Some("c".into()),
-            },
-        );
-        check("session/close", json!({ "sessionId": "s" }), Call::Close("s".into()));
-        check(
-            "session/prompt",
-            json!({ "sessionId": "s", "prompt": [{ "type": "text", "text": "hi" }] }),
-            Call::Prompt {
-                session: "s".into(),
-                content: vec![Content::text("hi")],
-                joins: false,
-            },
-        );
-        check(
-            "session/prompt",
-            json!({ "sessionId": "s", "prompt": [], "_meta": { "talaria/steer": true } }),
-            Call::Prompt {
-                session: "s".into(),
-                content: Vec::new(),
-                joins: true,
-            },
-        );
-        for (meta, idle) in [
-            (Value::Null, Idle::Prompts),
-            (json!({ "steering": {} }), Idle::Prompts),
-            (
-                json!({ "steering": { "idleBehavior": "promptRequired" } }),
-                Idle::GivesBack,
-            ),
-        ] {
-            check(
-                "_session/steering",
-                json!({ "sessionId": "s", "prompt": [], "_meta": meta }),
-                Call::Steer {
-                    session: "s".into(),
-                    content: Vec::new(),
-                    idle,
-                },
-            );
-        }
-        check(
-            "session/set_model",
-            json!({ "sessionId": "s", "modelId": "a/b" }),
-            Call::SetModel {
-                session: "s".into(),
-                option: SetOption::Model("a/b".into()),
-            },
-        );
-        let mode = || SetOption::Mode("plan".into());
-        check(
-            "session/set_mode",
-            json!({ "sessionId": "s", "modeId": "plan" }),
-            Call::SetMode {
-                session: "s".into(),
-                option: mode(),
-            },
-        );
-        check(
-            "session/set_config_option",
-            json!({ "sessionId": "s", "configId": "mode", "value": "plan" }),
-            Call::SetOption {
-                session: "s".into(),
-                option: mode(),
-            },
-        );
-        check(
-            "session/set_config_option",
-            json!({ "sessionId": "s", "configId": "model", "value": "a/b" }),
-            Call::SetOption {
-                session: "s".into(),
-                option: SetOption::Model("a/b".into()),
-            },
-        );
-    }
-
-    #[test]
-    fn unknown_and_unadvertised_methods_are_not_served() {
-        for method in [
-            "session/set_title",
-            "session/archive",
-            "providers/list",
-            "_custom",
-            "",
-            "Initialize",
-        ] {
-            refuses(method, json!({ "sessionId": "s" }), -32601, None);
-        }
-    }
-
-    #[test]
-    fn missing_or_null_mcp_servers_are_none() {
-        for method in ["session/new", "session/load", "session/resume", "session/fork"] {
-            let mut params = json!({ "sessionId": "s", "cwd": "/w", "unknown": 1, "_meta": { "a": 1 } });
-            Call::read(method, params.clone()).unwrap();
-            params["mcpServers"] = Value::Null;
-            Call::read(method, params).unwrap();
-        }
-    }
-
-    #[test]
-    fn wrong_params_are_refused_by_the_fields_name() {
-        refuses("authenticate", json!({}), -32602, Some("methodId"));
-        refuses("session/new", json!({ "cwd": "rel" }), -32602, Some("cwd"));
-        refuses("session/new", json!({ "cwd": 1 }), -32602, Some("cwd"));
-        refuses("session/new", json!([]), -32602, Some("params"));
-        let prompt = json!({ "cwd": "/w", "sessionId": "s", "systemPrompt": { "mode": "append", "content": [] } });
-        for method in ["session/new", "session/load", "session/resume", "session/fork"] {
-            refuses(method, prompt.clone(), -32602, Some("systemPrompt.content"));
-        }
-        refuses("session/delete", json!({}), -32602, Some("sessionId"));
-        refuses("session/fork", json!({ "cwd": "/w" }), -32602, Some("sessionId"));
-        refuses(
-            "session/set_model",
-            json!({ "sessionId": "s" }),
-            -32602,
-            Some("modelId"),
-        );
-        let steer = json!({ "sessionId": "s", "prompt": [], "_meta": { "steering": { "idleBehavior": "x" } } });
-        refuses("_session/steering", steer, -32602, Some("_meta.steering.idleBehavior"));
-        refuses(
-            "session/new",
-            json!({ "cwd": "/w", "mcpServers": [{ "name": 1 }] }),
-            -32602,
-            Some("mcpServers[0]"),
-        );
-        refuses("session/load", json!({ "cwd": "/w" }), -32602, Some("sessionId"));
-        refuses("session/resume", json!({ "sessionId": "s" }), -32602, Some("cwd"));
-        refuses("session/list", json!({ "cwd": "rel" }), -32602, Some("cwd"));
-        refuses("session/list", json!({ "cursor": 1 }), -32602, Some("cursor"));
-        refuses("session/close", json!({}), -32602, Some("sessionId"));
-        refuses("session/prompt", json!({ "sessionId": "s" }), -32602, Some("prompt"));
-        refuses("session/set_mode", json!({ "sessionId": "s" }), -32602, Some("modeId"));
-        let option = |value: Value| json!({ "sessionId": "s", "configId": "mode", "value": value });
-        refuses("session/set_config_option", option(json!(true)), -32602, Some("value"));
-        refuses(
-            "session/set_config_option",
-            json!({ "sessionId": "s", "configId": "mode" }),
-            -32602,
-            Some("value"),
-        );
-        let unknown = json!({ "sessionId": "s", "configId": "x", "value": "y" });
-        refuses("session/set_config_option", unknown, -32602, Some("configId"));
-    }
-}
+mod tests;
