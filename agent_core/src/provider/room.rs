@@ -141,10 +141,14 @@ impl Content {
 
 /// Bytes of what is the same in each request of a session.
 pub(crate) fn fixed_size(system: &str, tools: &[ToolSpec]) -> usize {
-    let tools = tools
-        .iter()
-        .map(|tool| FRAME + tool.name.len() + tool.description.len() + tool.schema.to_string().len());
-    system.len() + tools.sum::<usize>()
+    system.len() + tools.iter().map(ToolSpec::size).sum::<usize>()
+}
+
+impl ToolSpec {
+    /// Bytes that it takes of each request.
+    pub fn size(&self) -> usize {
+        FRAME + self.name.len() + self.description.len() + self.schema.to_string().len()
+    }
 }
 
 /// Tokens of a request of so many bytes.

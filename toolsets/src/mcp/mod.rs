@@ -7,6 +7,7 @@ mod connection;
 mod ear;
 mod fingerprint;
 mod http;
+mod listing;
 mod names;
 mod result;
 mod server;

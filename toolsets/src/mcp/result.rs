@@ -9,13 +9,16 @@ use serde_json::{Value, json};
 use crate::picture::{MAX_PICTURE, media_type};
 use crate::process::Output;
 
+/// The longest structured result that clients get as such; a longer one has its text alone, without the middle.
+const RAW: usize = 64 << 10;
+
 /// A result; one that the server calls an error is a failure.
 pub(super) fn output(result: CallToolResult) -> Result<ToolOutput, ToolError> {
     let mut pieces = Pieces::default();
     for block in result.content {
         pieces.add(block);
     }
-    if let Some(structured) = &result.structured_content {
+    if let Some(structured) = result.structured_content {
         pieces.add_structured(structured);
     }
     let failed = result.is_error == Some(true);
@@ -31,8 +34,8 @@ pub(super) fn output(result: CallToolResult) -> Result<ToolOutput, ToolError> {
         text: bounded(&pieces.texts.join("\n")),
         images: pieces.images,
         display: Display::Verbatim,
-        raw: result
-            .structured_content
+        raw: pieces
+            .structured
             .map(|structured| json!({ "structuredContent": structured, "isError": failed })),
     };
     if failed {
@@ -49,6 +52,7 @@ pub(super) fn output(result: CallToolResult) -> Result<ToolOutput, ToolError> {
 struct Pieces {
     texts: Vec<String>,
     images: Vec<Content>,
+    structured: Option<Value>,
 }
 
 impl Pieces {
@@ -107,10 +111,15 @@ impl Pieces {
     }
 
     /// Servers should say the same as text too, and many do.
-    fn add_structured(&mut self, structured: &Value) {
-        let says_it = |text: &String| serde_json::from_str::<Value>(text).is_ok_and(|value| value == *structured);
-        if !self.texts.iter().any(says_it) {
-            self.texts.push(structured.to_string());
+    fn add_structured(&mut self, structured: Value) {
+        let says_it = |text: &String| serde_json::from_str::<Value>(text).is_ok_and(|value| value == structured);
+        let is_said = self.texts.iter().any(says_it);
+        let text = structured.to_string();
+        if text.len() <= RAW {
+            self.structured = Some(structured);
+        }
+        if !is_said {
+            self.texts.push(text);
         }
     }
 }
@@ -177,6 +186,8 @@ mod tests {
         let alone = read(json!({ "structuredContent": structured })).unwrap();
         assert_eq!(alone.text, "{\"a\":1}");
         assert_eq!(alone.raw.unwrap()["structuredContent"], structured);
+        let long = read(json!({ "structuredContent": { "a": "x".repeat(RAW) } })).unwrap();
+        assert!(long.raw.is_none() && long.text.starts_with("{\"a\":\"xx"));
     }
 
     #[test]

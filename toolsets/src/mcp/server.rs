@@ -6,21 +6,20 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use agent_core::cancel::Cancel;
-use agent_core::event::{Event, Severity, ToolOutput};
+use agent_core::event::{Event, Severity};
 use agent_core::server::{self, ServerState, ServerView, Transport};
-use agent_core::tool::{Run, ToolError};
 use crossbeam_channel::{Receiver, after, bounded, select};
 use parking_lot::Mutex;
-use rmcp::model::{self, JsonObject};
+use rmcp::model;
 
-use super::connection::{Broken, Connection, Failure, Target};
+use super::connection::{Connection, Failure, Target};
+use super::listing::{Fault, Listed, Listing};
 use super::stdio::Program;
-use super::tool::Listed;
-use super::{Edge, fingerprint, http, names, result};
+use super::{Edge, fingerprint, http};
 use crate::process::Processes;
 
-/// Seconds a call may take without a sign of life, unless the configuration says otherwise.
-const CALL: u64 = 60;
+mod calling;
+
 /// How long a changed list is waited for.
 const RELIST: Duration = Duration::from_secs(5);
 /// The pauses before each time a server that has ended is started again; after the last it is not.
@@ -66,14 +65,6 @@ enum Phase {
     Gone(String),
     /// It will not; the reason.
     Failed(String),
-}
-
-/// How a call can go on.
-enum Next {
-    Use(Arc<Connection>),
-    Wait(Receiver<()>),
-    Pause(Duration),
-    Never(String),
 }
 
 impl Server {
@@ -169,24 +160,13 @@ impl Server {
 
     /// Takes over what the server has listed.
     fn take_list(&self, state: &mut State, tools: &[model::Tool]) {
-        let wanted = self.definition.tools.as_deref();
-        for missing in wanted.into_iter().flatten() {
-            if tools.iter().all(|tool| tool.name != missing.as_str()) {
-                state
-                    .news
-                    .push(self.notice("lacks a tool that the configuration names", missing.clone()));
-            }
-        }
-        let is_wanted =
-            |tool: &&model::Tool| wanted.is_none_or(|wanted| wanted.iter().any(|name| tool.name == name.as_str()));
-        let listed = tools.iter().filter(is_wanted).map(|tool| {
-            let name = names::of_tool(&self.name, &tool.name);
-            Arc::new(Listed::new(name, &self.name, &self.identity, tool))
-        });
-        let mut listed: Vec<Arc<Listed>> = listed.collect();
-        listed.sort_by(|a, b| a.spec.name.cmp(&b.spec.name));
-        listed.dedup_by(|a, b| a.spec.name == b.spec.name);
-        state.listed = listed;
+        let Listing { tools, faults } =
+            Listing::of(tools, &self.name, &self.identity, self.definition.tools.as_deref());
+        state.listed = tools;
+        let news = faults
+            .into_iter()
+            .map(|Fault { what, detail }| self.notice(&what, detail));
+        state.news.extend(news);
     }
 
     /// It could not be started.
@@ -325,85 +305,6 @@ impl Server {
         }
     }
 
-    /// Calls one of its tools by its own name.
-    pub(super) fn call(
-        self: &Arc<Self>,
-        tool: &str,
-        arguments: JsonObject,
-        run: &Run<'_>,
-    ) -> Result<ToolOutput, ToolError> {
-        let limit = Duration::from_secs(self.definition.timeout_s.unwrap_or(CALL));
-        let connection = self.connection(run.cancel, limit)?;
-        let broken = match connection.call(tool, arguments, limit, run) {
-            Ok(result) => return result::output(result),
-            Err(broken) => broken,
-        };
-        let name = &self.name;
-        Err(ToolError::new(match broken {
-            Broken::Cancelled => format!("cancelled. {UNKNOWN}"),
-            Broken::TimedOut => format!(
-                "`{tool}` of the MCP server `{name}` gave no sign of life for {} s, and was cancelled. {UNKNOWN}",
-                limit.as_secs()
-            ),
-            Broken::Gone => {
-                let how = connection.last_words();
-                self.look();
-                format!("the MCP server `{name}` has ended during the call. {UNKNOWN} {how}")
-            }
-            Broken::Refused(why) => format!("`{tool}` of the MCP server `{name}` failed: {why}"),
-        }))
-    }
-
-    /// The way to it; one that is gone is started again, one that is being started is waited for.
-    fn connection(self: &Arc<Self>, cancel: &Cancel, limit: Duration) -> Result<Arc<Connection>, ToolError> {
-        let deadline = after(limit);
-        let cancelled = || ToolError::new("Not called: the turn was cancelled before.");
-        let late = || {
-            ToolError::new(format!(
-                "Not called: the MCP server `{}` is still being started.",
-                self.name
-            ))
-        };
-        loop {
-            match self.next() {
-                Next::Use(connection) => return Ok(connection),
-                Next::Never(why) => {
-                    return Err(ToolError::new(format!(
-                        "Not called: the MCP server `{}` can't be used: {why}",
-                        self.name
-                    )));
-                }
-                Next::Wait(over) => select! {
-                    recv(over) -> _ => {}
-                    recv(cancel.closed()) -> _ => return Err(cancelled()),
-                    recv(deadline) -> _ => return Err(late()),
-                },
-                Next::Pause(pause) => select! {
-                    recv(after(pause)) -> _ => {}
-                    recv(cancel.closed()) -> _ => return Err(cancelled()),
-                    recv(deadline) -> _ => return Err(late()),
-                },
-            }
-        }
-    }
-
-    fn next(self: &Arc<Self>) -> Next {
-        self.look();
-        let mut state = self.state.lock();
-        if matches!(state.phase, Phase::Gone(_)) {
-            let pause = state.rests_until.saturating_duration_since(Instant::now());
-            if !pause.is_zero() {
-                return Next::Pause(pause);
-            }
-            self.restart(&mut state);
-        }
-        match &state.phase {
-            Phase::Ready(connection) => Next::Use(Arc::clone(connection)),
-            Phase::Starting { over, .. } => Next::Wait(over.clone()),
-            Phase::Gone(why) | Phase::Failed(why) => Next::Never(why.clone()),
-        }
-    }
-
     /// Lets a start that is under way end, and no other begin.
     pub(super) fn stop(&self) {
         self.ending.set();
@@ -431,5 +332,3 @@ impl Server {
         }
     }
 }
-
-const UNKNOWN: &str = "Whether it took effect is unknown.";

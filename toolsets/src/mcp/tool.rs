@@ -7,60 +7,11 @@ use agent_core::event::ToolKind;
 use agent_core::plan::{ForeignTool, Plan};
 use agent_core::provider::ToolSpec;
 use agent_core::tool::{Planned, Tool, ToolError};
-use agent_core::visible;
-use rmcp::model;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
-use super::fingerprint;
+use super::listing::Listed;
 use super::server::Server;
 use crate::title;
-
-/// The most characters of a tool's description that a model is told.
-const DESCRIPTION: usize = 8_000;
-
-/// What a server says of a tool, as this session has it.
-pub(super) struct Listed {
-    pub(super) spec: ToolSpec,
-    pub(super) foreign: ForeignTool,
-    only_reads: bool,
-}
-
-impl Listed {
-    /// A tool of a server, called `name` here.
-    pub(super) fn new(name: String, server: &str, identity: &str, tool: &model::Tool) -> Self {
-        Self {
-            foreign: ForeignTool {
-                server: server.to_owned(),
-                identity: identity.to_owned(),
-                tool: tool.name.to_string(),
-                schema: fingerprint::of_tool(tool),
-            },
-            spec: ToolSpec {
-                name,
-                description: description(tool),
-                schema: schema(tool),
-            },
-            only_reads: tool.annotations.as_ref().and_then(|hints| hints.read_only_hint) == Some(true),
-        }
-    }
-}
-
-/// The description as its user could see it: nothing in it is hidden from people and told to models.
-fn description(tool: &model::Tool) -> String {
-    let text = visible::text(tool.description.as_deref().unwrap_or_default());
-    match text.char_indices().nth(DESCRIPTION) {
-        Some((end, _)) => format!("{} …", &text[..end]),
-        None => text.into_owned(),
-    }
-}
-
-/// The schema; a service refuses a request with one that does not say that it is an object.
-fn schema(tool: &model::Tool) -> Value {
-    let mut schema = tool.input_schema.as_ref().clone();
-    schema.entry("type").or_insert_with(|| json!("object"));
-    schema.entry("properties").or_insert_with(|| json!({}));
-    Value::Object(schema)
-}
 
 /// A tool of a server.
 pub(super) struct McpTool {

@@ -1,0 +1,157 @@
+//! The tools that a server lists, as a session has them.
+
+use std::sync::Arc;
+
+use agent_core::plan::ForeignTool;
+use agent_core::provider::ToolSpec;
+use agent_core::visible;
+use rmcp::model;
+use serde_json::{Value, json};
+
+use super::{fingerprint, names};
+
+/// The most tools of one server that a model is told of.
+const MOST: usize = 128;
+/// The most bytes of them: each request to the model has them all.
+const ROOM: usize = 256 << 10;
+/// The most characters of a tool's description that a model is told.
+const DESCRIPTION: usize = 8_000;
+
+/// What a session has of the tools that its server lists.
+pub(super) struct Listing {
+    /// By their names.
+    pub(super) tools: Vec<Arc<Listed>>,
+    /// What the user should know of it.
+    pub(super) faults: Vec<Fault>,
+}
+
+/// Something that is not as it should be.
+pub(super) struct Fault {
+    /// What, to be read after the server's name.
+    pub(super) what: String,
+    pub(super) detail: String,
+}
+
+impl Listing {
+    /// Those of `listed` that are `wanted`, or all; as many as there is room for.
+    pub(super) fn of(listed: &[model::Tool], server: &str, identity: &str, wanted: Option<&[String]>) -> Self {
+        let missing = wanted.into_iter().flatten();
+        let missing = missing.filter(|name| listed.iter().all(|tool| tool.name != name.as_str()));
+        let mut faults: Vec<Fault> = missing
+            .map(|name| Fault {
+                what: "lacks a tool that the configuration names".to_owned(),
+                detail: name.clone(),
+            })
+            .collect();
+        let is_wanted =
+            |tool: &&model::Tool| wanted.is_none_or(|wanted| wanted.iter().any(|name| tool.name == name.as_str()));
+        let mut tools: Vec<Arc<Listed>> = listed
+            .iter()
+            .filter(is_wanted)
+            .map(|tool| Arc::new(Listed::new(server, identity, tool)))
+            .collect();
+        tools.sort_by(|a, b| a.spec.name.cmp(&b.spec.name));
+        tools.dedup_by(|a, b| a.spec.name == b.spec.name);
+        let all = tools.len();
+        tools.truncate(fitting(&tools));
+        if tools.len() < all {
+            faults.push(Fault {
+                what: format!("has {all} tools, which is too much for a model; {} are left out", all - tools.len()),
+                detail: format!(
+                    "At most {MOST} tools and {} KiB of what they say of themselves are used of one server. Name those you \
+                     want by `tools` in its section of the configuration.",
+                    ROOM >> 10
+                ),
+            });
+        }
+        Self { tools, faults }
+    }
+}
+
+/// How many of them there is room for.
+fn fitting(tools: &[Arc<Listed>]) -> usize {
+    let sizes = tools.iter().map(|tool| tool.spec.size());
+    let sums = sizes.scan(0, |sum, size| {
+        *sum += size;
+        Some(*sum)
+    });
+    sums.take(MOST).take_while(|sum| *sum <= ROOM).count()
+}
+
+/// What a server says of a tool, as this session has it.
+pub(super) struct Listed {
+    pub(super) spec: ToolSpec,
+    pub(super) foreign: ForeignTool,
+    pub(super) only_reads: bool,
+}
+
+impl Listed {
+    /// A tool of a server.
+    fn new(server: &str, identity: &str, tool: &model::Tool) -> Self {
+        Self {
+            foreign: ForeignTool {
+                server: server.to_owned(),
+                identity: identity.to_owned(),
+                tool: tool.name.to_string(),
+                schema: fingerprint::of_tool(tool),
+            },
+            spec: ToolSpec {
+                name: names::of_tool(server, &tool.name),
+                description: description(tool),
+                schema: schema(tool),
+            },
+            only_reads: tool.annotations.as_ref().and_then(|hints| hints.read_only_hint) == Some(true),
+        }
+    }
+}
+
+/// The description as its user could see it: nothing in it is hidden from people and told to models.
+fn description(tool: &model::Tool) -> String {
+    let text = visible::text(tool.description.as_deref().unwrap_or_default());
+    match text.char_indices().nth(DESCRIPTION) {
+        Some((end, _)) => format!("{} …", &text[..end]),
+        None => text.into_owned(),
+    }
+}
+
+/// The schema; a service refuses a request with one that does not say that it is an object.
+fn schema(tool: &model::Tool) -> Value {
+    let mut schema = tool.input_schema.as_ref().clone();
+    schema.entry("type").or_insert_with(|| json!("object"));
+    schema.entry("properties").or_insert_with(|| json!({}));
+    Value::Object(schema)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tools(count: usize, description: &str) -> Vec<model::Tool> {
+        let tool = |n| model::Tool::new(format!("t{n:04}"), description.to_owned(), model::JsonObject::new());
+        (0..count).map(tool).collect()
+    }
+
+    /// How many tools a model is told of, and what the user is.
+    fn check(listed: &[model::Tool], wanted: Option<&[String]>, used: usize, told: &[&str]) {
+        let listing = Listing::of(listed, "s", "id", wanted);
+        let faults: Vec<&str> = listing.faults.iter().map(|fault| fault.what.as_str()).collect();
+        assert_eq!((listing.tools.len(), faults.as_slice()), (used, told));
+    }
+
+    #[test]
+    fn a_model_is_told_of_as_many_tools_as_it_can_bear_and_the_user_of_the_rest() {
+        let too_many = "has 300 tools, which is too much for a model; 172 are left out";
+        check(&tools(MOST, ""), None, MOST, &[]);
+        check(&tools(300, ""), None, MOST, &[too_many]);
+        let too_long = "has 100 tools, which is too much for a model; 68 are left out";
+        check(&tools(100, &"x".repeat(8_000)), None, 32, &[too_long]);
+        check(&tools(1, &"x".repeat(1 << 20)), None, 1, &[]);
+    }
+
+    #[test]
+    fn the_configuration_chooses_among_many() {
+        let wanted = ["t0299".to_owned(), "t9".to_owned()];
+        let lacks = "lacks a tool that the configuration names";
+        check(&tools(300, ""), Some(&wanted), 1, &[lacks]);
+    }
+}
