@@ -6,6 +6,7 @@ mod configured;
 mod home;
 mod machine;
 mod network;
+mod servers;
 mod stored;
 
 use std::io::{self, Write};
@@ -21,6 +22,7 @@ pub(crate) use configured::{configuration, credentials, keys_file};
 pub(crate) use home::{Folders, log};
 pub(crate) use machine::{platform, sandbox, tools, version};
 pub(crate) use network::{certificates, proxies};
+pub(crate) use servers::mcp_servers;
 pub(crate) use stored::{opens, store_and_sessions};
 
 /// What came of a check.

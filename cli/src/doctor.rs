@@ -39,6 +39,7 @@ pub(crate) fn doctor(args: &DoctorArgs, paths: Result<&Paths, NoHome>) -> Result
     }
     if !args.offline {
         sheet.add(checks::local_servers(&setup))?;
+        sheet.add_all(checks::mcp_servers(&setup, &known))?;
     }
     sheet.end()
 }

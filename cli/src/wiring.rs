@@ -19,8 +19,8 @@ pub(crate) use providers::{
     Dialect, LIST_PATIENCE, ListedModel, Service, header_fault, holds_secret, host, list_models,
 };
 pub(crate) use tokio::runtime::Handle;
-use toolsets::LocalWorkspaces;
-pub(crate) use toolsets::{TOOLS, bash, deny_rule_fault, os, program};
+use toolsets::{Edge, LocalWorkspaces};
+pub(crate) use toolsets::{TOOLS, bash, deny_rule_fault, look_at_servers, os, program};
 
 use crate::paths::{NoHome, Paths};
 use crate::setup_port::UserSetup;
@@ -69,6 +69,11 @@ pub(crate) fn start(
     };
     let (runtime, inlet) = Runtime::start(parts);
     Wired { runtime, inlet, store }
+}
+
+/// A way to MCP servers by an async runtime that is there already, or the reason why there is none.
+pub(crate) fn edge(handle: Result<Handle, String>) -> Edge {
+    Arc::new(move || handle.clone())
 }
 
 /// Opens the store; where that can't be, one in memory that tells the reason.

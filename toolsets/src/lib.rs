@@ -41,4 +41,4 @@ pub use command::deny_rule_fault;
 pub use mcp::Edge;
 pub use process::bash;
 pub use surroundings::{os, program};
-pub use workspace::{LocalWorkspaces, TOOLS};
+pub use workspace::{LocalWorkspaces, TOOLS, look_at_servers};

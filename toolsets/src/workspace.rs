@@ -1,6 +1,6 @@
 //! A session's place on this machine, as the core asks for it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use agent_core::asker::Asker;
@@ -8,6 +8,7 @@ use agent_core::cancel::Cancel;
 use agent_core::config::{Config, FilesBackend};
 use agent_core::content::Content;
 use agent_core::event::Event;
+use agent_core::id::SessionId;
 use agent_core::server::ServerView;
 use agent_core::tool::Tool;
 use agent_core::workspace::{RuleBook, Scope, Surroundings, Workspace, Workspaces};
@@ -90,6 +91,22 @@ impl Workspaces for LocalWorkspaces {
             user_rules: self.user_rules.clone(),
         })
     }
+}
+
+/// How the MCP servers of the configuration do: all are started in a folder, looked at once they answer or a turn would not
+/// wait for them any longer, and ended.
+pub fn look_at_servers(cwd: &Path, config: &Config, edge: &Edge) -> Vec<ServerView> {
+    let scope = Scope {
+        session: SessionId::new(),
+        cwd: cwd.to_owned(),
+        extra_roots: Vec::new(),
+        servers: Vec::new(),
+    };
+    let processes = processes(&scope, config, Arc::new(Runs::default()));
+    let servers = Servers::open(&scope, config, &processes, edge);
+    // What it tells, the views say too.
+    servers.get_ready(&Cancel::new(), &mut |_| {});
+    servers.views()
 }
 
 /// The editor, if it is to serve files.

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use serde_json::{Value, json};
 use talaria_tests::client::{Client, Home};
 use talaria_tests::mcp::ODD;
 use talaria_tests::mock::{Mock, Reply};
@@ -326,10 +326,39 @@ fn a_workspace_adds_no_server() {
 fn a_load_brings_its_own_servers() {
     let mut play = Play::new(says(2), json!([server("a", &[])]));
     play.prompt();
-    let load = |servers: serde_json::Value| json!({"sessionId": play.session, "cwd": play.home.workspace(), "mcpServers": servers});
+    let load = |servers: Value| json!({"sessionId": play.session, "cwd": play.home.workspace(), "mcpServers": servers});
     let params = load(json!([server("b", &[])]));
     play.client.request("session/load", params).unwrap();
     play.prompt();
     assert!(play.tools(0)[0].starts_with("mcp__a__"));
     assert!(play.tools(1)[0].starts_with("mcp__b__"));
+}
+
+#[test]
+fn doctor_tells_how_each_server_does() {
+    let home = Home::new();
+    let config = format!(
+        "[mcp_servers.bad]\ncommand = \"nope-xyz\"\n[mcp_servers.few]\ncommand = {PROGRAM:?}\ntools = [\"echo\"]\n\
+         [mcp_servers.good]\ncommand = {PROGRAM:?}\n"
+    );
+    home.write_config(&config);
+    let look = |more: &[&str]| {
+        let mut agent = home.command(&["doctor", "--json"]);
+        let output = agent.args(more).output().unwrap();
+        let findings: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
+        let servers = findings.into_iter().filter(|finding| finding["check"] == "MCP server");
+        (output.status.code(), servers.collect::<Vec<Value>>())
+    };
+    let (code, servers) = look(&[]);
+    assert_eq!(code, Some(1), "{servers:?}");
+    for (server, (state, part)) in servers.iter().zip([
+        ("failed", "can't be used"),
+        ("ok", "answers with 1 tool"),
+        ("ok", "tools"),
+    ]) {
+        assert_eq!(server["state"], state, "{server}");
+        assert!(server["message"].as_str().unwrap().contains(part), "{server}");
+    }
+    assert_eq!(servers.len(), 3);
+    assert_eq!(look(&["--offline"]), (Some(0), Vec::new()));
 }
