@@ -17,9 +17,9 @@ use crate::settings::Standing;
 /// How often in a row room is made for one request that the service refuses.
 pub(crate) const REFUSALS: u32 = 4;
 /// The context is made to hold at most this share, in percent.
-const GOAL: u64 = 50;
+const GOAL: u128 = 50;
 /// And the newest messages, up to this share, stay as they are.
-const KEPT: u64 = 20;
+const KEPT: u128 = 20;
 /// What is summed up is at least one part in so many of the whole.
 const LEAST: usize = 10;
 
@@ -116,7 +116,9 @@ impl Compactor<'_> {
         let (fixed, used) = (self.fixed_size(), self.used().max(1));
         // What nobody has measured is taken for what our own count says.
         let window = self.provider.model().context_window.unwrap_or(used);
-        let share = |percent: u64| bytes(window * percent / 100 * (fixed + all) as u64 / used);
+        // A window is as large as somebody says.
+        let window = u128::from(window) * (fixed + all) as u128 / u128::from(used);
+        let share = |percent: u128| usize::try_from(window * percent / 100).unwrap_or(usize::MAX);
         let full = Aim {
             keep: share(KEPT),
             goal: share(GOAL).saturating_sub(fixed),
@@ -202,8 +204,4 @@ impl Compactor<'_> {
         });
         Made::Room { before, after }
     }
-}
-
-fn bytes(number: u64) -> usize {
-    usize::try_from(number).unwrap_or(usize::MAX)
 }

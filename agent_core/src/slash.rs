@@ -318,11 +318,14 @@ fn context(engine: &Engine, session: &Session) -> Result<String, TurnError> {
         }
     };
     let window = settings.provider.model().context_window;
-    let of = window.map_or_else(|| "an unknown number of".to_owned(), |window| window.to_string());
+    let used = match window {
+        Some(window) => format!("About {used} of {window} tokens."),
+        None => format!("About {used} tokens; how many the model's context holds is unknown."),
+    };
     let spent = session.standing().spent_nano_usd.map(budget::dollars);
     let cost = spent.map_or_else(String::new, |spent| format!(" The session has cost ${spent:.4}."));
     Ok(format!(
-        "About {used} of {of} tokens. Messages: {user} of yours, {model} of the model, {tools} results of tools.{cost}"
+        "{used} Messages: {user} of yours, {model} of the model, {tools} results of tools.{cost}"
     ))
 }
 

@@ -9,8 +9,10 @@ use crate::event::CallInput;
 const UNCOUNTED: u64 = 3;
 /// No text has more bytes a token, whatever a service says.
 const MOST_BYTES: u64 = 8;
+/// And no byte is more tokens than this, whatever a service says.
+const MOST_TOKENS: u64 = 8;
 /// A context is full at this share of its window, in percent.
-const FULL: u64 = 80;
+const FULL: u128 = 80;
 /// One part in so many of a window stays free: tokens are estimated and not known.
 const MARGIN: u64 = 64;
 
@@ -84,7 +86,7 @@ impl ModelInfo {
     pub(crate) fn is_full(&self, tokens: u64) -> bool {
         self.context_window.is_some_and(|window| {
             let with_reply = tokens + self.least_reply(window) + window / MARGIN;
-            tokens * 100 >= window * FULL || with_reply > window
+            u128::from(tokens) * 100 >= u128::from(window) * FULL || with_reply > window
         })
     }
 
@@ -158,7 +160,9 @@ pub(crate) fn tokens(bytes: usize, counted: Option<Counted>) -> u64 {
         return now / UNCOUNTED;
     };
     let then = counted.bytes.max(1) as u64;
-    let mut known = counted.tokens.max(then / MOST_BYTES);
+    let mut known = counted
+        .tokens
+        .clamp(then / MOST_BYTES, then.saturating_mul(MOST_TOKENS));
     if counted.by_another {
         known += known / 4;
     }
@@ -172,6 +176,7 @@ pub(crate) fn tokens(bytes: usize, counted: Option<Counted>) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::provider::Provider;
 
     #[test]
     fn what_a_service_counted_says_what_the_rest_has() {
@@ -187,8 +192,20 @@ mod tests {
             // Nobody counts so few, nor so many of a text.
             (8000, Some(Counted::new(1, 4000)), 1125),
             (5000, Some(Counted::new(8000, 4000)), 9250),
+            (4000, Some(Counted::new(u64::MAX, 4000)), 32_000),
         ] {
             assert_eq!(tokens(bytes, counted), expect, "{bytes} {counted:?}");
         }
+    }
+
+    #[test]
+    fn a_window_is_as_large_as_somebody_says() {
+        let offline = crate::offline::Offline::new();
+        let model = |window| ModelInfo {
+            context_window: Some(window),
+            ..offline.model().clone()
+        };
+        assert!(!model(u64::MAX).is_full(u64::MAX / 4));
+        assert!(model(1000).is_full(990));
     }
 }
