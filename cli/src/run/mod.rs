@@ -7,6 +7,7 @@ mod limit;
 mod live;
 mod machine;
 pub(crate) mod people;
+mod person;
 mod plain;
 mod question;
 mod session;
