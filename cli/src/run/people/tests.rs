@@ -5,8 +5,8 @@ use std::rc::Rc;
 
 use agent_core::approval::Approval;
 use agent_core::change::FileChange;
-use agent_core::event::CallInput;
-use agent_core::plan::Place;
+use agent_core::event::{CallInput, Progress, ToolCall, ToolKind, ToolOutcome, ToolOutput, ToolStatus};
+use agent_core::plan::{Place, Plan};
 
 use super::*;
 
