@@ -2,20 +2,18 @@
 //! never waits.
 
 mod deliver;
-
-use std::thread;
+mod signing;
 
 use agent_client_protocol_schema::v1::{
-    AuthenticateResponse, CancelNotification, CancelRequestNotification, Error, LogoutResponse, RequestId,
-    RequestPermissionOutcome, RequestPermissionResponse, SessionInfoUpdate, SessionNotification, SessionUpdate,
+    CancelNotification, CancelRequestNotification, Error, RequestId, RequestPermissionOutcome,
+    RequestPermissionResponse, SessionInfoUpdate, SessionNotification, SessionUpdate,
 };
 use agent_core::approval::{OptionKind, UserAnswer};
 use agent_core::content::Content;
 use agent_core::id::{SessionId, TurnId};
-use agent_core::outward::CallError;
 use agent_core::runtime::Runtime;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::asks::Awaited;
@@ -31,6 +29,9 @@ use super::silence::Silence;
 use super::steering::{Idle, Outcome};
 use super::{fault, params};
 
+pub(crate) use signing::SignedIn;
+use signing::Signing;
+
 /// All the state of a connection.
 pub(crate) struct Connection {
     runtime: Runtime,
@@ -39,26 +40,9 @@ pub(crate) struct Connection {
     inbound: Inbound,
     outbound: Outbound,
     notes: Notes,
-    /// The user has signed out and not in again: nothing new begins.
-    is_signed_out: bool,
+    signing: Signing,
     pub(crate) silence: Silence,
-    /// To ourselves, from the threads that look at what is set up.
-    signed_in: UnboundedSender<SignedIn>,
     pub(crate) outbox: Outbox,
-}
-
-/// What came of an `authenticate` or a `logout`, by its number.
-pub(crate) struct SignedIn {
-    number: u64,
-    way: Way,
-    result: Result<(), Error>,
-}
-
-/// Which of the two it was.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
-    In,
-    Out,
 }
 
 impl Connection {
@@ -73,8 +57,7 @@ impl Connection {
             inbound: Inbound::default(),
             outbound: Outbound::default(),
             notes: Notes::default(),
-            is_signed_out: false,
-            signed_in,
+            signing: Signing::new(signed_in),
             outbox: Outbox::default(),
         }
     }
@@ -129,15 +112,6 @@ impl Connection {
             Ok(call) => self.call(id, call),
             Err(error) => self.refuse(&id, &error),
         }
-    }
-
-    /// Lets a call pass, unless it begins something and the user has signed out.
-    fn admit(&self, call: Call) -> Result<Call, Error> {
-        if self.is_signed_out && call.begins_something() {
-            let methods = self.settings.auth_methods(&self.client(), None);
-            return Err(fault::signed_out(&json!(methods)));
-        }
-        Ok(call)
     }
 
     fn call(&mut self, id: RequestId, call: Call) {
@@ -200,46 +174,6 @@ impl Connection {
         self.gate.greet(client);
     }
 
-    fn authenticate(&mut self, id: RequestId, method: String) {
-        self.sign(id, Way::In, move |settings| settings.authenticate(&method));
-    }
-
-    /// From now on nothing begins, whatever comes of the key.
-    fn log_out(&mut self, id: RequestId) {
-        self.is_signed_out = true;
-        self.sign(id, Way::Out, Settings::log_out);
-    }
-
-    /// Looks at what is set up, or changes it, on a thread of its own, since that reads and writes files.
-    fn sign(&mut self, id: RequestId, way: Way, look: impl FnOnce(&Settings) -> Result<(), Error> + Send + 'static) {
-        let number = self.inbound.add_sign_in(id);
-        let (settings, signed_in) = (self.settings.clone(), self.signed_in.clone());
-        let look = move || {
-            let result = look(&settings);
-            // An error means that the connection is over.
-            let _ = signed_in.send(SignedIn { number, way, result });
-        };
-        if let Err(error) = thread::Builder::new().name("acp-sign-in".into()).spawn(look) {
-            let message = format!("can't look at what is set up: no thread could be started ({error})");
-            let result = Err(Error::new(fault::INTERNAL, message));
-            self.signed_in(SignedIn { number, way, result });
-        }
-    }
-
-    /// Answers an `authenticate` or a `logout`.
-    pub(crate) fn signed_in(&mut self, signed_in: SignedIn) {
-        let SignedIn { number, way, result } = signed_in;
-        if way == Way::In && result.is_ok() {
-            self.is_signed_out = false;
-        }
-        match (self.inbound.take_sign_in(number), result, way) {
-            (Some(id), Ok(()), Way::In) => self.respond(&id, AuthenticateResponse::new()),
-            (Some(id), Ok(()), Way::Out) => self.respond(&id, LogoutResponse::new()),
-            (Some(id), Err(error), _) => self.refuse(&id, &error),
-            (None, _, _) => tracing::debug!("a sign-in has ended that nobody waits for"),
-        }
-    }
-
     fn close(&mut self, id: RequestId, session: SessionId) {
         self.withdraw(&session, None);
         let call = self.runtime.close(session.clone());
@@ -263,7 +197,7 @@ impl Connection {
                 self.silence.begin(&session);
                 self.inbound.add_turn(id, session, turn);
             }
-            Err(error) => self.refuse(&id, &self.fault(&error, "prompt")),
+            Err(error) => self.fail(&id, &error, "prompt"),
         }
     }
 
@@ -281,7 +215,7 @@ impl Connection {
         };
         match outcome {
             Ok(outcome) => self.respond(id, outcome.answer()),
-            Err(error) => self.refuse(id, &self.fault(&error, "prompt")),
+            Err(error) => self.fail(id, &error, "prompt"),
         }
     }
 
@@ -340,38 +274,6 @@ impl Connection {
         }
     }
 
-    fn fault(&self, error: &CallError, option_field: &str) -> Error {
-        let provider = match error {
-            CallError::NoCredentials { provider, .. } => Some(provider.as_str()),
-            CallError::UnknownSession(_)
-            | CallError::BadFolder { .. }
-            | CallError::BadOption { .. }
-            | CallError::Held { .. }
-            | CallError::QueueFull
-            | CallError::BadCursor
-            | CallError::Config(_)
-            | CallError::Store(_)
-            | CallError::Internal(_) => None,
-        };
-        let methods = self.settings.auth_methods(&self.client(), provider);
-        fault::of_call(error, option_field, &json!(methods))
-    }
-
-    /// A failure of a turn; where that needs a key, with the ways to sign in, as all such errors have them.
-    fn with_ways_in(&self, error: Error) -> Error {
-        let Some(data) = error
-            .data
-            .as_ref()
-            .filter(|_| i32::from(error.code) == fault::AUTH_REQUIRED)
-        else {
-            return error;
-        };
-        let methods = self.settings.auth_methods(&self.client(), data["provider"].as_str());
-        let mut data = data.clone();
-        data["authMethods"] = json!(methods);
-        error.data(data)
-    }
-
     /// Shows the client that turns which have been silent for long go on.
     pub(crate) fn break_silence(&mut self) {
         for session in self.silence.too_long() {
@@ -416,6 +318,8 @@ fn traceparent(params: &Value) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]

@@ -102,11 +102,11 @@ impl Settings {
 
     /// Answers `authenticate`; reads files. The key is looked up at each session's start, so there is nothing to keep;
     /// of the set-up one can only say whether it has left a model that could be used now.
-    pub(crate) fn authenticate(&self, method: &str) -> Result<(), Error> {
+    pub(crate) fn authenticate(&self, method: &str, was_offered: bool) -> Result<(), Error> {
         if method == SETUP_METHOD {
             return self.is_set_up();
         }
-        if method == self.key_method() || self.is_provider(method) {
+        if was_offered || method == self.key_method() || self.is_configured(method) {
             return Ok(());
         }
         Err(fault::invalid_field(
@@ -126,19 +126,12 @@ impl Settings {
         })
     }
 
-    /// Whether a key could be of this provider, as things are configured now.
-    fn is_provider(&self, name: &str) -> bool {
-        let Ok(config) = self.setup.config() else {
-            return false;
-        };
-        let model = ModelRef {
-            provider: name.to_owned(),
-            model: config.model.model.clone(),
-        };
-        match self.setup.provider(&config, &model) {
-            Ok(_) | Err(SetupError::NoCredentials { .. }) => true,
-            Err(SetupError::Config(_) | SetupError::UnknownModel(_)) => config.model.provider == name,
-        }
+    /// Whether the configuration as it is now has to do with this provider.
+    fn is_configured(&self, provider: &str) -> bool {
+        self.setup.config().is_ok_and(|config| {
+            let mut models = std::iter::once(&config.model).chain(&config.fallback_models);
+            config.providers.contains_key(provider) || models.any(|model| model.provider == provider)
+        })
     }
 
     fn is_set_up(&self) -> Result<(), Error> {
@@ -185,21 +178,22 @@ fn as_set_up(provider: &str) -> AuthMethodAgent {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
     use super::*;
-    use agent_core::config::Config;
+    use agent_core::config::{Config, ProviderConfig};
     use agent_core::provider::Provider;
 
-    /// The key of the configured model is missing; `local` and `later` are the providers.
+    /// The key of the configured model is missing; `later` was configured after the start.
     struct NoKey;
 
     impl Setup for NoKey {
         fn config(&self) -> Result<Config, SetupError> {
-            Ok(Config::default())
+            let providers = [("later".to_owned(), ProviderConfig::default())];
+            Ok(Config {
+                providers: providers.into(),
+                ..Config::default()
+            })
         }
 
-        fn provider(&self, _: &Config, model: &ModelRef) -> Result<Arc<dyn Provider>, SetupError> {
-            if !["local", "later", "offline"].contains(&model.provider.as_str()) {
-                return Err(SetupError::UnknownModel("nobody serves it".into()));
-            }
+        fn provider(&self, _: &Config, _: &ModelRef) -> Result<Arc<dyn Provider>, SetupError> {
             Err(SetupError::NoCredentials {
                 provider: "local".into(),
                 message: "set LOCAL_KEY".into(),
@@ -270,13 +264,15 @@ mod tests {
 
     #[test]
     fn authenticate_knows_its_methods_and_believes_no_unfinished_setup() {
-        for now in ["local", "later"] {
-            assert_eq!(settings().authenticate(now), Ok(()));
+        for now in ["local", "later", "offline"] {
+            assert_eq!(settings().authenticate(now, false), Ok(()));
         }
         for other in ["openai", "", "LOCAL"] {
-            assert_eq!(i32::from(settings().authenticate(other).unwrap_err().code), -32602);
+            let error = settings().authenticate(other, false).unwrap_err();
+            assert_eq!(i32::from(error.code), -32602);
         }
-        let error = settings().authenticate("talaria-setup").unwrap_err();
+        assert_eq!(settings().authenticate("openai", true), Ok(()));
+        let error = settings().authenticate("talaria-setup", false).unwrap_err();
         assert_eq!(
             (i32::from(error.code), error.message.as_str()),
             (-32000, "set LOCAL_KEY")

@@ -165,7 +165,7 @@ fn authenticate_succeeds_only_by_a_method_that_can_work() {
     let home = Home::with_config(KEYED);
     let params = json!({"protocolVersion": 1, "clientCapabilities": {"auth": {"terminal": true}}});
     let (mut client, _) = greeting(&home, params);
-    for method in ["nobody", "", "SECRET"] {
+    for method in ["nobody", "", "SECRET", "anthropic", "ollama"] {
         check_field(&mut client, "authenticate", &json!({ "methodId": method }), "methodId");
     }
     check_field(&mut client, "authenticate", &json!({}), "methodId");

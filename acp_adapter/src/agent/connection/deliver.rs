@@ -89,7 +89,7 @@ impl Connection {
         }
         match end {
             Ok(response) => self.respond(&id, response),
-            Err(error) => self.refuse(&id, &self.with_ways_in(error)),
+            Err(error) => self.refuse_turn(&id, error),
         }
     }
 
@@ -102,7 +102,7 @@ impl Connection {
         }
         match (id.flatten(), asked, result) {
             (Some(id), Some(asked), Ok(answer)) => self.answered(&id, &asked, &answer),
-            (Some(id), Some(asked), Err(error)) => self.refuse(&id, &self.fault(&error, asked.option_field())),
+            (Some(id), Some(asked), Err(error)) => self.fail(&id, &error, asked.option_field()),
             (_, _, Ok(answer)) => self.unheard(answer),
             (_, _, Err(error)) => tracing::debug!(%error, "a call has failed that nobody waits for"),
         }
