@@ -31,6 +31,7 @@ mod terminal;
 #[cfg(test)]
 mod testing;
 mod title;
+mod tls;
 mod todo;
 mod web_fetch;
 mod window;

@@ -3,10 +3,11 @@
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
+use talaria_tests::client::Home;
 use talaria_tests::mcp::{Deed, Server};
 use talaria_tests::mock::{Asked, Mock, Reply};
 
-use crate::play::{Play, call_and_end};
+use crate::play::{Play, begin, call_and_end, client, notices};
 
 /// How a server puts its answers.
 #[derive(Clone, Copy)]
@@ -114,4 +115,20 @@ fn headers_go_to_no_other_address() {
     let from = play.prompt();
     assert!(play.notices(from).join("\n").contains("can't be used"));
     assert!(other.requests().is_empty());
+}
+
+#[test]
+fn an_address_needs_no_model_behind_one() {
+    let server = serve(Way::Json);
+    let home = Home::new();
+    let mut client = client(&home);
+    let refused = json!({"type": "http", "name": "gone", "url": "http://127.0.0.1:1/", "headers": []});
+    let session = begin(&mut client, &home, json!([http("web", &server), refused]));
+    client.prompt(&session, "say hello");
+    let told = notices(&client, 0).join("\n");
+    assert!(told.contains("the MCP server `gone` can't be used"), "{told}");
+    let from = client.log.len();
+    client.prompt(&session, "/mcp");
+    let listed = client.said(from);
+    assert!(listed.contains("mcp__web__echo"), "{listed}");
 }

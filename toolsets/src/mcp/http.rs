@@ -9,6 +9,8 @@ use reqwest::{Client, Url};
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::{StreamableHttpClientTransportConfig, StreamableHttpError};
 
+use crate::tls;
+
 const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Prepares the way to a server. To be called inside the runtime; an error is a sentence.
@@ -25,6 +27,7 @@ pub(super) fn transport(
     if is_loopback(&parsed) {
         builder = builder.no_proxy();
     }
+    tls::get_ready();
     let client = builder
         .build()
         .map_err(|error| format!("HTTP can't be used: {}", with_causes(&error)))?;

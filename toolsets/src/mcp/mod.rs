@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use agent_core::cancel::Cancel;
 use agent_core::config::Config;
 use agent_core::event::{Event, Severity};
-use agent_core::server::ServerView;
+use agent_core::server::{self as definition, ServerView};
 use agent_core::tool::Tool;
 use agent_core::workspace::Scope;
 use crossbeam_channel::{Receiver, after, never, select};
@@ -49,7 +49,8 @@ impl Servers {
     /// Begins to start all servers, side by side, and waits for none.
     pub(crate) fn open(scope: &Scope, config: &Config, processes: &Arc<Processes>, edge: &Edge) -> Self {
         let configured = config.mcp_servers.iter().map(|(name, server)| server.server(name));
-        let definitions: Vec<_> = configured.chain(scope.servers.iter().cloned()).collect();
+        let brought = scope.servers.iter().map(|server| with_timeout(server, config));
+        let definitions: Vec<_> = configured.chain(brought).collect();
         let names = names::of_servers(definitions.iter().map(|server| server.name.as_str()));
         let servers = names.into_iter().zip(definitions);
         let servers = servers.map(|(name, definition)| {
@@ -93,6 +94,15 @@ impl Servers {
             }
             server.take_news().into_iter().for_each(&mut *tell);
         }
+    }
+}
+
+/// A server of the client, with the time that the configuration gives to one of the same name.
+fn with_timeout(server: &definition::Server, config: &Config) -> definition::Server {
+    let configured = config.mcp_servers.get(&server.name);
+    definition::Server {
+        timeout_s: server.timeout_s.or(configured.and_then(|same| same.timeout_s)),
+        ..server.clone()
     }
 }
 

@@ -1,5 +1,6 @@
 //! One server of a session, from its start to its end, and what is told of it.
 
+use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
@@ -113,7 +114,10 @@ impl Server {
         state.phase = Phase::Starting { over, waited: false };
         let server = Arc::clone(self);
         let bring_up = move || {
-            server.bring_up();
+            if panic::catch_unwind(AssertUnwindSafe(|| server.bring_up())).is_err() {
+                let cause = "a fault of the agent's own, which its log describes".to_owned();
+                server.failed(&mut server.state.lock(), Failure::new("starting it", cause));
+            }
             drop(done);
         };
         if let Err(error) = thread::Builder::new().name("mcp start".into()).spawn(bring_up) {

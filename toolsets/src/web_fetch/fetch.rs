@@ -16,6 +16,7 @@ use tokio::time::timeout;
 
 use super::address::is_public;
 use super::page::Sent;
+use crate::tls;
 
 /// How long a fetch may take in all.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -62,8 +63,7 @@ impl Network {
         if let Some(client) = self.client.get() {
             return Ok(client);
         }
-        // An error means that a provider is installed already, which is all that is wanted.
-        let _ = rustls::crypto::ring::default_provider().install_default();
+        tls::get_ready();
         let client = Client::builder()
             .user_agent(USER_AGENT)
             .redirect(Policy::none())
