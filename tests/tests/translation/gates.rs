@@ -7,7 +7,11 @@ use acp_adapter::agent::{Client, TerminalAuth};
 use agent_core::event::{Compaction, ContextUse, Event};
 use serde_json::{Value, json};
 
-use crate::{envelope, rows, session_view, settings, shown, valid};
+use crate::greeting::settings;
+use crate::rows::rows;
+use crate::schema::valid;
+use crate::sessions::session_view;
+use crate::{envelope, shown};
 
 /// The capabilities of a client that change what it gets, each as a path into the parameters of `initialize`.
 const CAPABILITIES: [(&str, bool); 6] = [
