@@ -1,17 +1,19 @@
 //! Files as the editor shows them: what was not saved counts, the disk is the fallback and the judge, and nobody waits
 //! for an editor for long.
 
+mod conflicts;
+mod waits;
+
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use talaria_tests::client::{Client, Home};
 use talaria_tests::editor::{Editor, Way, capabilities};
-use talaria_tests::start::wait_until;
 
 use crate::play::{self, calls, diffs, ends, says, text_of};
 
 const READ: &str = "fs/read_text_file";
+
 const WRITE: &str = "fs/write_text_file";
 
 fn patch(old: &str, new: &str) -> (&'static str, Value) {
@@ -111,130 +113,6 @@ fn a_new_file_is_written_by_the_editor_with_its_folders() {
 }
 
 #[test]
-fn an_editor_that_can_not_read_is_replaced_by_the_disk() {
-    for way in [Way::Error, Way::Senseless, Way::Silent, Way::Pretends] {
-        let home = home_of(&[read(), patch("old", "new"), read()]);
-        let begin = Instant::now();
-        let client = work(&home, "old\n", Some("typed\n"), reading(way.clone()));
-        assert!(begin.elapsed() < Duration::from_secs(8), "{way:?}");
-        let ends = ends(&client, 0);
-        assert!(text_of(&ends[0]).contains("1\told"), "{way:?}: {ends:?}");
-        assert!(text_of(&ends[2]).contains("1\tnew"), "{way:?}: {ends:?}");
-        assert_eq!(on_disk(&home), "new\n", "{way:?}");
-        if way == Way::Silent {
-            // One that was slow is left alone for a while.
-            assert_eq!(client.asked_for(0, READ).len(), 1);
-        }
-    }
-}
-
-#[test]
-fn what_lands_on_disk_is_what_was_shown_however_the_editor_writes() {
-    for way in [Way::Well, Way::Error, Way::Silent, Way::Pretends, Way::Senseless] {
-        for buffer in [None, Some("old typed\n")] {
-            let home = home_of(&[read(), patch("old", "new"), write("whole\n"), read()]);
-            let client = work(&home, "old\n", buffer, writing(way.clone()));
-            let ends = ends(&client, 0);
-            assert_eq!(ends[1]["status"], "completed", "{way:?} {buffer:?}: {}", ends[1]);
-            let (old, new) = shown_diff(&client);
-            assert_eq!(old, buffer.unwrap_or("old\n"));
-            assert_eq!(new, old.replace("old", "new"));
-            assert_eq!(ends[2]["status"], "completed", "{way:?} {buffer:?}: {}", ends[2]);
-            assert_eq!(on_disk(&home), "whole\n", "{way:?} {buffer:?}");
-            assert!(
-                text_of(&ends[3]).contains("1\twhole"),
-                "{way:?} {buffer:?}: {}",
-                ends[3]
-            );
-        }
-    }
-}
-
-#[test]
-fn another_text_that_the_editor_saved_stays_and_is_told() {
-    let home = home_of(&[patch("old", "new"), write("whole\n"), read()]);
-    let client = work(&home, "old\n", None, writing(Way::Instead("formatted\n".into())));
-    let ends = ends(&client, 0);
-    assert_eq!(ends[0]["status"], "completed");
-    assert!(told(&ends[0]).contains("saved another text"), "{}", ends[0]);
-    assert!(told(&ends[1]).contains("read it first"), "{}", ends[1]);
-    assert!(text_of(&ends[2]).contains("1\tformatted"), "{}", ends[2]);
-    assert_eq!(on_disk(&home), "formatted\n");
-}
-
-#[test]
-fn old_text_is_never_written_over_new() {
-    let sed = || run("sed -i s/one/NEW/ a.txt");
-    // The editor and the disk agreed once: the buffer is known to be old.
-    let home = home_of(&[read(), sed(), read(), patch("two", "2")]);
-    let client = work(&home, "one\ntwo\n", Some("one\ntwo\n"), Editor::new());
-    let stale = ends(&client, 0);
-    let shown = text_of(&stale[2]);
-    assert!(
-        shown.contains("1\tNEW") && shown.contains("still shows the text from before"),
-        "{shown}"
-    );
-    assert_eq!(shown_diff(&client), ("NEW\ntwo\n".into(), "NEW\n2\n".into()));
-    assert_eq!(on_disk(&home), "NEW\n2\n");
-
-    // Nobody knows whether the buffer is old or new: nothing is written.
-    let home = home_of(&[sed(), read(), patch("two", "2"), write("one\ntwo\n")]);
-    let client = work(&home, "one\ntwo\n", Some("one\ntwo\n"), Editor::new());
-    let unclear = ends(&client, 0);
-    let shown = text_of(&unclear[1]);
-    assert!(
-        shown.contains("1\tNEW") && shown.contains("save or reload it"),
-        "{shown}"
-    );
-    for end in &unclear[2..] {
-        assert_eq!(end["status"], "failed");
-        assert!(told(end).contains("ask the user to save or to reload"), "{end}");
-    }
-    assert_eq!(on_disk(&home), "NEW\ntwo\n");
-    assert_eq!(client.asked_for(0, WRITE).len(), 0);
-
-    // Both changed: what the user typed and what the command wrote.
-    let home = play::home(&[
-        calls(&[read()]),
-        says("read"),
-        calls(&[sed()]),
-        calls(&[patch("two", "2")]),
-        says("done"),
-    ]);
-    std::fs::write(file(&home), "one\ntwo\n").unwrap();
-    let (mut client, session) = open(&home, Editor::new());
-    client.prompt(&session, "go");
-    client.editor.as_mut().unwrap().shows(&file(&home), "one\ntwo\ntyped\n");
-    let from = client.log.len();
-    client.prompt(&session, "go on");
-    let both = ends(&client, from);
-    assert!(
-        told(&both[1]).contains("ask the user to save or to reload"),
-        "{}",
-        both[1]
-    );
-    assert_eq!(on_disk(&home), "NEW\ntwo\n");
-}
-
-#[test]
-fn an_edit_on_disk_is_not_undone_by_what_an_editor_still_shows() {
-    // It reads and does not write, so its buffers are never told of an edit.
-    let home = home_of(&[read(), patch("one", "1"), read(), patch("two", "2"), read()]);
-    for buffer in ["one\ntwo\n", "one\ntwo\ntyped\n"] {
-        std::fs::write(file(&home), "one\ntwo\n").unwrap();
-        let mut editor = Editor::new();
-        editor.shows(&file(&home), buffer);
-        let mut client = Client::initialized(&home, json!({"fs": {"readTextFile": true}}));
-        client.editor = Some(editor);
-        let session = client.new_session(&home.workspace());
-        assert_eq!(client.prompt(&session, "go"), "end_turn");
-        assert!(ends(&client, 0).iter().all(|end| end["status"] == "completed"));
-        assert_eq!(on_disk(&home), buffer.replace("one", "1").replace("two", "2"));
-        assert_eq!(client.asked_for(0, WRITE).len(), 0);
-    }
-}
-
-#[test]
 fn line_ends_are_the_files_whatever_the_editor_shows() {
     let home = home_of(&[read(), patch("two", "2")]);
     let client = work(
@@ -327,68 +205,6 @@ fn an_editor_is_asked_for_what_it_offers_and_what_the_user_wants() {
 }
 
 #[test]
-fn a_change_while_the_question_is_open_refuses_the_edit() {
-    for in_editor in [true, false] {
-        let home = home_of(&[read(), patch("old", "new")]);
-        std::fs::write(file(&home), "old\n").unwrap();
-        let (mut client, session) = open(&home, Editor::new());
-        client.permission = None;
-        let id = client.begin_prompt(&session, "go");
-        let question = client.wait_for(|message| message["method"] == "session/request_permission");
-        if in_editor {
-            client.editor.as_mut().unwrap().shows(&file(&home), "old typed\n");
-        } else {
-            std::fs::write(file(&home), "old other\n").unwrap();
-        }
-        client.answer(&question, "allow_once");
-        client.stop_reason(id);
-        let end = &ends(&client, 0)[1];
-        assert!(told(end).contains("has changed since it was shown"), "{end}");
-        assert_eq!(client.asked_for(0, WRITE).len(), 0);
-    }
-}
-
-#[test]
-fn what_is_saved_while_the_question_is_open_is_no_change() {
-    let home = home_of(&[read(), patch("old", "new")]);
-    std::fs::write(file(&home), "before\n").unwrap();
-    let mut editor = Editor::new();
-    editor.shows(&file(&home), "old typed\n");
-    let (mut client, session) = open(&home, editor);
-    client.permission = None;
-    let id = client.begin_prompt(&session, "go");
-    let question = client.wait_for(|message| message["method"] == "session/request_permission");
-    std::fs::write(file(&home), "old typed\n").unwrap();
-    client.editor.as_mut().unwrap().buffers.clear();
-    client.answer(&question, "allow_once");
-    client.stop_reason(id);
-    assert_eq!(on_disk(&home), "new typed\n");
-}
-
-#[test]
-fn a_patch_of_several_files_is_taken_back_whole() {
-    let several = "*** Begin Patch\n*** Update File: a.txt\n@@\n-old\n+new\n*** Update File: b.txt\n@@\n-old\n+new\n*** End Patch\n";
-    let home = play::home(&[calls(&[("patch", json!({"patch": several}))]), says("done")]);
-    std::fs::write(file(&home), "before\n").unwrap();
-    let other = home.workspace().join("b.txt");
-    std::fs::write(&other, "old\n").unwrap();
-    let mut editor = writing(Way::Silent);
-    editor.shows(&file(&home), "old\ntyped\n");
-    let (mut client, session) = open(&home, editor);
-    let id = client.begin_prompt(&session, "go");
-    // As the first file is written, the second one changes.
-    let asked = client.wait_for(|message| message["method"] == WRITE);
-    std::fs::write(&other, "other\n").unwrap();
-    std::fs::write(file(&home), asked["params"]["content"].as_str().unwrap()).unwrap();
-    assert_eq!(on_disk(&home), "new\ntyped\n");
-    client.send(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": {}}));
-    client.stop_reason(id);
-    assert!(told(&ends(&client, 0)[0]).contains("b.txt has changed since it was shown"));
-    assert_eq!(on_disk(&home), "old\ntyped\n", "what was not saved is not lost");
-    assert_eq!(std::fs::read_to_string(&other).unwrap(), "other\n");
-}
-
-#[test]
 fn a_mention_puts_in_what_the_editor_shows() {
     let home = play::home(&[says("seen")]);
     std::fs::write(file(&home), "old\n").unwrap();
@@ -407,54 +223,4 @@ fn a_mention_puts_in_what_the_editor_shows() {
         .output()
         .unwrap();
     assert!(String::from_utf8_lossy(&shown.stdout).contains("typed"), "{shown:?}");
-}
-
-#[test]
-fn nothing_is_asked_before_the_session_is_known() {
-    let home = home_of(&[read()]);
-    std::fs::write(home.workspace().join("AGENTS.md"), "rules\n").unwrap();
-    let client = work(&home, "old\n", None, Editor::new());
-    let is_answer = |message: &Value| message["result"]["sessionId"].is_string();
-    let answered = client.log.iter().position(is_answer).unwrap();
-    let asked = client.log.iter().position(|message| message["method"] == READ).unwrap();
-    assert!(answered < asked);
-    assert_eq!(client.asked_for(0, READ).len(), 1);
-}
-
-#[test]
-fn a_cancel_waits_for_no_editor_and_a_late_answer_is_nothing() {
-    for (silent, method) in [(reading(Way::Silent), READ), (writing(Way::Silent), WRITE)] {
-        let home = play::home(&[calls(&[patch("old", "new")]), calls(&[read()]), says("done")]);
-        std::fs::write(file(&home), "old\n").unwrap();
-        let (mut client, session) = open(&home, silent);
-        let id = client.begin_prompt(&session, "go");
-        let asked = client.wait_for(|message| message["method"] == method);
-        let begin = Instant::now();
-        client.notify("session/cancel", json!({"sessionId": session}));
-        assert_eq!(client.stop_reason(id), "cancelled");
-        assert!(begin.elapsed() < Duration::from_secs(1));
-        let is_taken_back =
-            |message: &Value| message["method"] == "$/cancel_request" && message["params"]["requestId"] == asked["id"];
-        assert!(client.log.iter().any(is_taken_back), "{method}");
-        client.send(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"content": "late\n"}}));
-        client.editor = Some(Editor::new());
-        let from = client.log.len();
-        assert_eq!(client.prompt(&session, "go on"), "end_turn");
-        assert!(text_of(&ends(&client, from)[0]).contains("1\told"));
-    }
-}
-
-#[test]
-fn a_client_that_leaves_while_it_is_asked_leaves_nothing_behind() {
-    for (silent, method) in [(reading(Way::Silent), READ), (writing(Way::Silent), WRITE)] {
-        let home = play::home(&[calls(&[patch("old", "new")]), says("done")]);
-        std::fs::write(file(&home), "old\n").unwrap();
-        let (mut client, session) = open(&home, silent);
-        client.begin_prompt(&session, "go");
-        client.wait_for(|message| message["method"] == method);
-        let begin = Instant::now();
-        assert!(client.close().success());
-        assert!(begin.elapsed() < Duration::from_secs(3), "{method}");
-        wait_until("the file is as it was", || on_disk(&home) == "old\n");
-    }
 }
