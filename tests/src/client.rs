@@ -1,141 +1,28 @@
 //! A scripted ACP client against the built binary: every line it gets must be JSON-RPC, and every one is kept.
 
-use std::io::{Read, Write};
-use std::path::{Path, PathBuf};
+mod binary;
+mod home;
+
+use std::io::Write;
+use std::path::Path;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
-use std::sync::OnceLock;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
 use crate::editor::Editor;
 use crate::stage::LIMIT;
 use crate::tap::Tap;
+
+pub use binary::{binary, run};
+pub use home::Home;
 
 /// How often an editor looks whether a command in one of its terminals has ended.
 const LOOK: Duration = Duration::from_millis(5);
 
 /// The id of a client's first request, far from those that a test writes itself.
 const FIRST_ID: i64 = 100_000;
-
-/// The built binary, built once for each program of tests; or the one that `TALARIA_TEST_BINARY` names.
-pub fn binary() -> &'static Path {
-    static BINARY: OnceLock<PathBuf> = OnceLock::new();
-    BINARY.get_or_init(|| std::env::var_os("TALARIA_TEST_BINARY").map_or_else(build, PathBuf::from))
-}
-
-fn build() -> PathBuf {
-    let mut command = Command::new(env!("CARGO"));
-    command.args([
-        "build",
-        "--package",
-        "cli",
-        "--bin",
-        "agent",
-        "--message-format",
-        "json",
-        "--quiet",
-    ]);
-    if !cfg!(debug_assertions) {
-        command.arg("--release");
-    }
-    let output = command
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .output()
-        .expect("cargo runs");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let messages = String::from_utf8(output.stdout).expect("cargo writes UTF-8");
-    let messages = messages
-        .lines()
-        .filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let executable = messages
-        .filter_map(|message| message["executable"].as_str().map(PathBuf::from))
-        .next_back();
-    executable.expect("cargo names the binary it built")
-}
-
-/// A throw-away home: configuration and state in one folder, and a workspace beside it.
-pub struct Home {
-    folder: TempDir,
-}
-
-impl Home {
-    /// An empty home.
-    pub fn new() -> Self {
-        let folder = tempfile::tempdir().expect("a temporary folder can be made");
-        let home = Self { folder };
-        std::fs::create_dir(home.workspace()).expect("a folder can be made");
-        home
-    }
-
-    /// A home with this configuration.
-    pub fn with_config(text: &str) -> Self {
-        let home = Self::new();
-        home.write_config(text);
-        home
-    }
-
-    /// A home whose model plays this script.
-    pub fn with_script(script: &Value) -> Self {
-        let home = Self::new();
-        let path = home.folder.path().join("script.json");
-        std::fs::write(&path, script.to_string()).expect("a file can be written");
-        home.write_config(&format!(
-            "model = \"demo/demo\"\n[providers.demo]\napi = \"script\"\nbase_url = {:?}\n",
-            path.display().to_string()
-        ));
-        home
-    }
-
-    /// Writes the configuration.
-    pub fn write_config(&self, text: &str) {
-        std::fs::create_dir_all(self.state()).expect("a folder can be made");
-        std::fs::write(self.state().join("config.toml"), text).expect("a file can be written");
-    }
-
-    /// Adds to the configuration.
-    pub fn add_config(&self, text: &str) {
-        let path = self.state().join("config.toml");
-        let before = std::fs::read_to_string(&path).unwrap_or_default();
-        self.write_config(&format!("{before}{text}"));
-    }
-
-    /// Where configuration and state are.
-    pub fn state(&self) -> PathBuf {
-        self.folder.path().join("home")
-    }
-
-    /// A folder to work in.
-    pub fn workspace(&self) -> PathBuf {
-        let path = self.folder.path().canonicalize().expect("the folder exists");
-        path.join("work")
-    }
-
-    /// The binary with this home, and no key or switch of the machine's own.
-    pub fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(binary());
-        let foreign = std::env::vars().map(|(name, _)| name);
-        for name in
-            foreign.filter(|name| name.ends_with("_API_KEY") || name.starts_with("TALARIA_") || name == "RUST_LOG")
-        {
-            command.env_remove(name);
-        }
-        command
-            .args(arguments)
-            .env("TALARIA_HOME", self.state())
-            .current_dir(self.workspace());
-        command
-    }
-}
-
-impl Default for Home {
-    fn default() -> Self {
-        Self::new()
-    }
-}
 
 /// A client with its agent.
 pub struct Client {
@@ -432,35 +319,4 @@ pub fn option<'a>(options: &'a Value, id: &str) -> &'a Value {
     options
         .find(|option| option["id"] == id)
         .expect("the option is offered")
-}
-
-/// Runs the binary to its end; status, stdout and stderr.
-pub fn run(mut command: Command, input: &str) -> (ExitStatus, String, String) {
-    command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    let mut child = command.spawn().expect("the agent starts");
-    let mut stdin = child.stdin.take().expect("stdin is a pipe");
-    // An agent that does not read its input closes it, which is no fault.
-    let _ = stdin.write_all(input.as_bytes());
-    drop(stdin);
-    let mut stderr = child.stderr.take().expect("stderr is a pipe");
-    let errors = thread::spawn(move || {
-        let mut text = String::new();
-        stderr.read_to_string(&mut text).map(|_| text)
-    });
-    let mut stdout = String::new();
-    child
-        .stdout
-        .take()
-        .expect("stdout is a pipe")
-        .read_to_string(&mut stdout)
-        .expect("stdout is UTF-8");
-    let status = child.wait().expect("the agent ends");
-    let stderr = errors
-        .join()
-        .expect("the reader does not panic")
-        .expect("stderr is UTF-8");
-    (status, stdout, stderr)
 }
