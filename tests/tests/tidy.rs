@@ -165,13 +165,13 @@ fn the_architecture_names_each_thread() {
 
 #[test]
 fn the_tests_that_the_protocols_document_names_exist() {
-    let wire = std::fs::read_to_string(root().join("acp_adapter/tests/wire.rs")).unwrap();
     let inside: String = sources("acp_adapter").into_iter().map(|(_, text)| text).collect();
     let suite_of = |folder: &str| -> String {
         let inside = |path: &Path| path.starts_with(root().join(folder));
         let files = files().into_iter().filter(|(path, _)| inside(path));
         files.map(|(_, text)| text).collect()
     };
+    let wire = suite_of("acp_adapter/tests/wire");
     let [translation, behaviours, on_the_wire, mcp] =
         ["translation", "behaviours", "wire", "mcp"].map(|suite| suite_of(&format!("tests/tests/{suite}")));
     let document = std::fs::read_to_string(root().join("docs/protocol.md")).unwrap();
