@@ -1,0 +1,78 @@
+//! Sessions as they are listed, named and gone on with.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::home::{Home, end, stderr, stdout};
+
+#[test]
+fn a_session_goes_on_and_is_found_by_the_beginning_of_its_id() {
+    let home = Home::new();
+    home.agent(&["run", "say one"]);
+    home.agent(&["run", "say two", "--continue"]);
+    let list: Value = serde_json::from_slice(&home.agent(&["sessions", "list", "--json"]).stdout).unwrap();
+    assert_eq!(list.as_array().unwrap().len(), 1, "{list}");
+    let id = list[0]["id"].as_str().unwrap();
+    let third = home.agent(&["run", "say three", "--session", &id[..13]]);
+    assert_eq!(third.status.code(), Some(0), "{}", stderr(&third));
+
+    let show: Value = serde_json::from_slice(&home.agent(&["sessions", "show", &id[..13], "--json"]).stdout).unwrap();
+    assert_eq!(show["session"]["id"], id);
+    let prompts = show["events"].as_array().unwrap().iter();
+    let prompts = prompts.filter(|event| event["event"]["event"] == "user_message");
+    assert_eq!(prompts.count(), 3, "{show}");
+    let transcript = stdout(&home.agent(&["sessions", "show", id]));
+    assert!(transcript.contains("> say two\n"), "{transcript}");
+}
+
+#[test]
+fn the_id_of_the_list_names_one_session_and_an_ambiguous_one_shows_which_there_are() {
+    let home = Home::new();
+    for prompt in ["say one", "say two", "say three"] {
+        home.agent(&["run", prompt]);
+    }
+    let list = stdout(&home.agent(&["sessions", "list"]));
+    let rows: Vec<&str> = list.lines().skip(1).collect();
+    assert_eq!(rows.len(), 3, "{list}");
+    for row in &rows {
+        let id = row.split(' ').next().unwrap();
+        let show = home.agent(&["sessions", "show", id]);
+        let title = ["say one", "say two", "say three"]
+            .into_iter()
+            .find(|title| row.contains(title))
+            .unwrap();
+        assert!(stdout(&show).starts_with(title), "{id}: {}", stdout(&show));
+    }
+    // They were made within a day or so, which their ids begin with.
+    let json: Value = serde_json::from_slice(&home.agent(&["sessions", "list", "--json"]).stdout).unwrap();
+    let begin = &json[0]["id"].as_str().unwrap()[..3];
+    let output = home.agent(&["run", "say four", "--session", begin]);
+    assert_eq!(output.status.code(), Some(4));
+    for (row, title) in rows.iter().zip(["say three", "say two", "say one"]) {
+        let id = row.split(' ').next().unwrap();
+        let line = format!("\n  {id}      just now  {title}");
+        assert!(stderr(&output).contains(&line), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn times_are_those_of_the_users_time_zone() {
+    let home = Home::new();
+    home.agent(&["run", "say one"]);
+    let list = |zone: &str| {
+        let mut command = home.command(env!("CARGO_BIN_EXE_agent"));
+        stdout(&end(command
+            .args(["sessions", "list"])
+            .env("TZ", zone)
+            .spawn()
+            .unwrap()))
+    };
+    let moment = |list: &str| list.lines().nth(1).unwrap()[10..26].to_owned();
+    let (utc, east) = (list("UTC0"), list("EAST-11"));
+    assert!(utc.contains("UPDATED (UTC)") && !east.contains("UTC"), "{utc}{east}");
+    assert_ne!(moment(&utc), moment(&east));
+    if Path::new("/usr/share/zoneinfo/Asia/Tokyo").exists() {
+        assert_ne!(moment(&utc), moment(&list("Asia/Tokyo")));
+    }
+}
