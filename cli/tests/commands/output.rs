@@ -114,18 +114,19 @@ fn live_output_is_whole_lines_and_says_what_is_missing() {
 #[cfg(target_os = "linux")]
 fn what_can_not_be_written_is_told_and_no_success() {
     let home = Home::new();
-    let greeting = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}"#;
+    let greeting = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}"#.to_owned() + "\n";
+    // What reads nothing is sent nothing, as it may have ended by then.
     for (args, input) in [
         (&["--help"][..], ""),
         (&["run", "--help"], ""),
         (&["--version"], ""),
-        (&["acp"], greeting),
+        (&["acp"], &greeting),
     ] {
         let mut command = home.command(env!("CARGO_BIN_EXE_agent"));
         let full = fs::File::options().write(true).open("/dev/full").unwrap();
         let mut child = command.args(args).stdout(full).spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
-        writeln!(stdin, "{input}").unwrap();
+        stdin.write_all(input.as_bytes()).unwrap();
         drop(stdin);
         let output = end(child);
         assert_eq!(output.status.code(), Some(1), "{args:?}");
