@@ -1,14 +1,13 @@
 //! Gemini.
 
-use agent_core::content::Content;
 use agent_core::event::ErrorClass;
-use agent_core::provider::{Message, Reply};
+use agent_core::provider::Message;
 use providers::{Dialect, LIST_PATIENCE, ListedModel, Service, list_models};
 use serde_json::{Value, json};
 use talaria_tests::mock::{Mock, Reply as Answer};
 
 use crate::ask::{KEY, ask, ask_once_in, ask_with, file, handle, open, service};
-use crate::replay::result;
+use crate::replay::{check_continued, converse};
 use crate::told::{check_complete, check_cuts, check_in, check_stream};
 
 const DIALECT: Dialect = Dialect::Gemini;
@@ -196,25 +195,10 @@ fn signatures_and_ids_go_back_as_they_came() {
         dialect: DIALECT,
         ..service(&mock)
     });
-    let mut messages = vec![Message::User(vec![Content::text("go")])];
-    let mut ids = Vec::new();
-    for _ in 0..2 {
-        let outcome = ask_with(&provider, &messages);
-        let Reply { calls, native, .. } = outcome.end.unwrap();
-        ids.extend(calls.iter().map(|call| call.id.clone()));
-        let results: Vec<Message> = calls.iter().map(result).collect();
-        messages.push(Message::Assistant {
-            text: outcome.text,
-            thought: outcome.thought,
-            calls,
-            native,
-        });
-        messages.extend(results);
-    }
+    let messages = converse(|messages| ask_with(&provider, messages));
     ask_with(&provider, &messages).end.unwrap();
-    let [first, second, third] = &mock.requests()[..] else {
-        panic!("one request a question")
-    };
+    let requests = mock.requests();
+    let ids: Vec<&str> = messages.iter().filter_map(id_of_result).collect();
     let answer =
         |id: &str| json!({"functionResponse": {"name": "read", "response": {"output": format!("result of {id}")}}});
     let mut answer_x = answer("x");
@@ -225,7 +209,7 @@ fn signatures_and_ids_go_back_as_they_came() {
             {"functionCall": {"name": "read", "args": {"p": 1}}, "thoughtSignature": "SIG"},
             {"functionCall": {"name": "read", "args": {"p": 2}}},
         ]},
-        {"role": "user", "parts": [answer(&ids[0]), answer(&ids[1])]},
+        {"role": "user", "parts": [answer(ids[0]), answer(ids[1])]},
         {"role": "model", "parts": [
             {"text": "o"},
             {"text": "k", "thoughtSignature": "a/+="},
@@ -234,16 +218,16 @@ fn signatures_and_ids_go_back_as_they_came() {
         ]},
         {"role": "user", "parts": [answer_x]},
     ]);
-    assert_eq!(third.body["contents"], expect);
+    assert_eq!(requests[2].body["contents"], expect);
     assert_eq!(ids[2], "x");
     assert_ne!(ids[0], ids[1]);
-    for (earlier, later) in [(first, second), (second, third)] {
-        let prefix = earlier.raw.strip_suffix("]}").unwrap();
-        assert!(
-            later.raw.starts_with(prefix),
-            "{} is no continuation of {prefix}",
-            later.raw
-        );
+    check_continued(&requests, |body| body.strip_suffix("]}"));
+}
+
+fn id_of_result(message: &Message) -> Option<&str> {
+    match message {
+        Message::ToolResult { id, .. } => Some(id),
+        Message::User(_) | Message::Assistant { .. } => None,
     }
 }
 

@@ -3,9 +3,9 @@
 use agent_core::content::Content;
 use agent_core::provider::{Call, Message, Reply};
 use serde_json::json;
-use talaria_tests::mock::{Mock, Reply as Answer};
+use talaria_tests::mock::{Asked, Mock, Reply as Answer};
 
-use crate::ask::{ask_once, ask_with, file, provider};
+use crate::ask::{Outcome, ask_once, ask_with, file, provider};
 
 #[test]
 fn reasoning_and_calls_go_back_as_they_came() {
@@ -15,23 +15,10 @@ fn reasoning_and_calls_go_back_as_they_came() {
         Answer::text("done"),
     ]);
     let provider = provider(&mock);
-    let mut messages = vec![Message::User(vec![Content::text("go")])];
-    for _ in 0..2 {
-        let outcome = ask_with(&provider, &messages);
-        let Reply { calls, native, .. } = outcome.end.unwrap();
-        let results: Vec<Message> = calls.iter().map(result).collect();
-        messages.push(Message::Assistant {
-            text: outcome.text,
-            thought: outcome.thought,
-            calls,
-            native,
-        });
-        messages.extend(results);
-    }
+    let messages = converse(|messages| ask_with(&provider, messages));
     ask_with(&provider, &messages).end.unwrap();
-    let [first, second, third] = &mock.requests()[..] else {
-        panic!("one request a question")
-    };
+    let requests = mock.requests();
+    let third = &requests[2];
     let made_up = third.body["messages"][3]["tool_calls"][1]["id"].as_str().unwrap();
     let call = |id: &str, p: u64| {
         let function = json!({"name": "read", "arguments": format!("{{\"p\":{p}}}")});
@@ -48,14 +35,7 @@ fn reasoning_and_calls_go_back_as_they_came() {
         {"role": "tool", "tool_call_id": made_up, "content": format!("result of {made_up}")},
     ]);
     assert_eq!(third.body["messages"], expect);
-    for (earlier, later) in [(first, second), (second, third)] {
-        let prefix = earlier.raw.strip_suffix("]}").unwrap();
-        assert!(
-            later.raw.starts_with(prefix),
-            "{} is no continuation of {prefix}",
-            later.raw
-        );
-    }
+    check_continued(&requests, |body| body.strip_suffix("]}"));
 }
 
 #[test]
@@ -77,8 +57,25 @@ fn made_up_ids_are_never_made_twice() {
     assert_eq!((ids.len(), count), (12, 12));
 }
 
-/// What came of a call.
-pub(crate) fn result(call: &Call) -> Message {
+/// What is said when a model is asked twice, each time with the results of its calls behind.
+pub(crate) fn converse(ask: impl Fn(&[Message]) -> Outcome) -> Vec<Message> {
+    let mut messages = vec![Message::User(vec![Content::text("go")])];
+    for _ in 0..2 {
+        let outcome = ask(&messages);
+        let Reply { calls, native, .. } = outcome.end.unwrap();
+        let results: Vec<Message> = calls.iter().map(result).collect();
+        messages.push(Message::Assistant {
+            text: outcome.text,
+            thought: outcome.thought,
+            calls,
+            native,
+        });
+        messages.extend(results);
+    }
+    messages
+}
+
+fn result(call: &Call) -> Message {
     Message::ToolResult {
         id: call.id.clone(),
         name: call.name.clone(),
@@ -86,4 +83,24 @@ pub(crate) fn result(call: &Call) -> Message {
         images: Vec::new(),
         failed: false,
     }
+}
+
+/// Three requests, each of which goes on where the messages of the one before ended.
+#[track_caller]
+pub(crate) fn check_continued(requests: &[Asked], upto_end: impl Fn(&str) -> Option<&str>) {
+    let bodies: Vec<String> = requests.iter().map(without_breakpoints).collect();
+    assert_eq!(bodies.len(), 3, "one request a question");
+    for pair in bodies.windows(2) {
+        let prefix = upto_end(&pair[0]).unwrap();
+        assert!(
+            pair[1].starts_with(prefix),
+            "{} is no continuation of {prefix}",
+            pair[1]
+        );
+    }
+}
+
+/// The body as it came, but for what moves.
+pub(crate) fn without_breakpoints(asked: &Asked) -> String {
+    asked.raw.replace(r#","cache_control":{"type":"ephemeral"}"#, "")
 }

@@ -1,14 +1,12 @@
 //! OpenAI Responses.
 
-use agent_core::content::Content;
 use agent_core::event::ErrorClass;
-use agent_core::provider::{Message, Reply};
 use providers::{Dialect, LIST_PATIENCE, ListedModel, Service, list_models};
 use serde_json::{Value, json};
 use talaria_tests::mock::{Mock, Reply as Answer};
 
 use crate::ask::{KEY, ask, ask_once_in, ask_with, file, handle, open, service};
-use crate::replay::result;
+use crate::replay::{check_continued, converse};
 use crate::told::{check_complete, check_cuts, check_in, check_stream};
 
 const DIALECT: Dialect = Dialect::OpenaiResponses;
@@ -294,23 +292,9 @@ fn reasoning_and_calls_go_back_as_they_came() {
         dialect: DIALECT,
         ..service(&mock)
     });
-    let mut messages = vec![Message::User(vec![Content::text("go")])];
-    for _ in 0..2 {
-        let outcome = ask_with(&provider, &messages);
-        let Reply { calls, native, .. } = outcome.end.unwrap();
-        let results: Vec<Message> = calls.iter().map(result).collect();
-        messages.push(Message::Assistant {
-            text: outcome.text,
-            thought: outcome.thought,
-            calls,
-            native,
-        });
-        messages.extend(results);
-    }
+    let messages = converse(|messages| ask_with(&provider, messages));
     ask_with(&provider, &messages);
-    let [first, second, third] = &mock.requests()[..] else {
-        panic!("one request a question")
-    };
+    let requests = mock.requests();
     let call = |id: &str, call_id: &str, p: u64| {
         let arguments = json!({ "p": p }).to_string();
         json!({"type": "function_call", "id": id, "call_id": call_id, "name": "read", "arguments": arguments})
@@ -324,16 +308,10 @@ fn reasoning_and_calls_go_back_as_they_came() {
         output("a"),
         output("b"),
     ]);
-    assert_eq!(second.body["input"], expect);
-    assert!(second.raw.contains(came) && third.raw.contains(came) && third.raw.contains(REASONING));
-    for (earlier, later) in [(first, second), (second, third)] {
-        let prefix = earlier.raw.strip_suffix("]}").unwrap();
-        assert!(
-            later.raw.starts_with(prefix),
-            "{} is no continuation of {prefix}",
-            later.raw
-        );
-    }
+    assert_eq!(requests[1].body["input"], expect);
+    let last = &requests[2].raw;
+    assert!(requests[1].raw.contains(came) && last.contains(came) && last.contains(REASONING));
+    check_continued(&requests, |body| body.strip_suffix("]}"));
 }
 
 #[test]

@@ -2,13 +2,14 @@
 
 use agent_core::content::Content;
 use agent_core::event::{CallInput, ErrorClass};
-use agent_core::provider::{Call, Message, Reply, Request, ToolSpec};
+use agent_core::provider::{Message, Request, ToolSpec};
 use providers::{Dialect, LIST_PATIENCE, ListedModel, RemoteModel, list_models};
 use serde_json::{Value, json};
-use talaria_tests::mock::{Asked, Mock, Reply as Answer};
+use talaria_tests::mock::{Mock, Reply as Answer};
 
 use super::{JSON, begin, ending, events, messages, piece, whole_call};
 use crate::ask::{KEY, TEAM, ask, ask_for, ask_once_in, ask_with, file, handle, model, open, prompt};
+use crate::replay::{check_continued, converse, without_breakpoints};
 
 #[test]
 fn signed_thoughts_go_back_unchanged_and_a_request_continues_the_one_before() {
@@ -44,19 +45,7 @@ fn signed_thoughts_go_back_unchanged_and_a_request_continues_the_one_before() {
         };
         ask_for(&provider, &request)
     };
-    let mut conversation = vec![Message::User(vec![Content::text("go")])];
-    for _ in 0..2 {
-        let outcome = ask(&conversation);
-        let Reply { calls, native, .. } = outcome.end.unwrap();
-        let results: Vec<Message> = calls.iter().map(result).collect();
-        conversation.push(Message::Assistant {
-            text: outcome.text,
-            thought: outcome.thought,
-            calls,
-            native,
-        });
-        conversation.extend(results);
-    }
+    let conversation = converse(ask);
     ask(&conversation).end.unwrap();
     let requests = mock.requests();
     let call = |id: &str, input: Value| json!({"type": "tool_use", "id": id, "name": "read", "input": input});
@@ -75,35 +64,12 @@ fn signed_thoughts_go_back_unchanged_and_a_request_continues_the_one_before() {
         {"role": "assistant", "content": [hidden, call("c", json!({}))]},
         {"role": "user", "content": [result("c")]},
     ]);
-    let bare: Vec<String> = requests.iter().map(without_breakpoints).collect();
-    let last: Value = serde_json::from_str(&bare[2]).unwrap();
+    let last: Value = serde_json::from_str(&without_breakpoints(&requests[2])).unwrap();
     assert_eq!(last["messages"], expect);
-    for pair in bare.windows(2) {
-        let (prefix, _) = pair[0].split_once("],\"max_tokens\"").unwrap();
-        assert!(
-            pair[1].starts_with(prefix),
-            "{} is no continuation of {prefix}",
-            pair[1]
-        );
-    }
+    check_continued(&requests, |body| Some(body.split_once("],\"max_tokens\"")?.0));
     for asked in &requests {
         let marks = asked.raw.matches("cache_control").count();
         assert!((3..=4).contains(&marks), "{marks} breakpoints");
-    }
-}
-
-/// The body as it came, but for what moves.
-fn without_breakpoints(asked: &Asked) -> String {
-    asked.raw.replace(r#","cache_control":{"type":"ephemeral"}"#, "")
-}
-
-fn result(call: &Call) -> Message {
-    Message::ToolResult {
-        id: call.id.clone(),
-        name: call.name.clone(),
-        text: format!("result of {}", call.id),
-        images: Vec::new(),
-        failed: false,
     }
 }
 
