@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use agent_core::store::Store;
 use talaria_tests::client::Home;
 use talaria_tests::measure::pipe::Pipe;
-use talaria_tests::measure::{Table, Times, stored};
+use talaria_tests::measure::{Table, Times};
+use talaria_tests::stored;
 
 const ROUNDS: usize = 60;
 const SESSIONS: usize = 10_000;

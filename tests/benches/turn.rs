@@ -12,7 +12,8 @@ use agent_core::store::Store;
 use serde_json::{Value, json};
 use talaria_tests::client::Home;
 use talaria_tests::measure::pipe::Pipe;
-use talaria_tests::measure::{Table, Times, stored, time};
+use talaria_tests::measure::{Table, Times, time};
+use talaria_tests::stored;
 
 const ROUNDS: usize = 150;
 const HISTORIES: [u64; 4] = [10, 100, 1_000, 10_000];

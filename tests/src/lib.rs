@@ -12,5 +12,6 @@ pub mod remote;
 pub mod spoken;
 pub mod stage;
 pub mod start;
+pub mod stored;
 mod tap;
 pub mod tasks;

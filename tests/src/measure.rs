@@ -2,7 +2,6 @@
 //! whether a goal is reached, and nothing fails when it is not.
 
 pub mod pipe;
-pub mod stored;
 pub mod system;
 
 use std::fmt;

@@ -1,9 +1,9 @@
 //! A session's past as it is stored, and what a model is asked with it.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
-use agent_core::approval::Mode;
 use agent_core::cancel::Cancel;
 use agent_core::content::{Blob, Content};
 use agent_core::event::{
@@ -19,6 +19,7 @@ use talaria_tests::mock::Mock;
 use talaria_tests::remote;
 use talaria_tests::spoken::{DIALECTS, Spoken};
 use talaria_tests::stage::Stage;
+use talaria_tests::stored;
 
 /// Rows of a session, as turns made them.
 #[derive(Clone, Debug, Default)]
@@ -212,27 +213,11 @@ fn at_home(mut event: Event, provider: &dyn Provider) -> Event {
 fn record(id: &SessionId, provider: &dyn Provider, thought: Option<ThoughtLevel>) -> SessionRecord {
     let model = provider.model();
     SessionRecord {
-        id: id.clone(),
-        source: "acp".into(),
-        cwd: "/".into(),
-        extra_roots: Vec::new(),
-        title: Some("A title".into()),
         model: model.name.clone(),
         origin: model.origin.clone(),
-        mode: Mode::Default,
         thought,
         system: "Be brief.".into(),
-        instructions: None,
-        parent: None,
-        begun: None,
-        told: None,
-        created_ms: 1,
-        updated_ms: 1,
-        messages: 0,
-        usage: Usage::default(),
-        context: None,
-        last_seq: 0,
-        last_turn: 0,
+        ..stored::record(id, Path::new("/"))
     }
 }
 

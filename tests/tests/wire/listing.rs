@@ -3,14 +3,13 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use agent_core::approval::Mode;
 use agent_core::content::Content;
 use agent_core::event::{Envelope, Event};
 use agent_core::id::{MessageId, SessionId};
-use agent_core::provider::{ModelRef, Origin, Usage};
 use agent_core::store::{Durability, Kept, SessionRecord, Store};
 use serde_json::{Value, json};
 use talaria_tests::client::{Client, Home};
+use talaria_tests::stored;
 
 use crate::exchange::check_field;
 
@@ -18,31 +17,11 @@ use crate::exchange::check_field;
 fn store_session(store: &Store, cwd: &Path) -> String {
     let id = SessionId::new();
     store.create(SessionRecord {
-        id: id.clone(),
         source: "run".into(),
-        cwd: cwd.to_owned(),
-        extra_roots: Vec::new(),
         title: None,
-        model: ModelRef::offline(),
-        origin: Origin {
-            api: "offline".into(),
-            base_url: String::new(),
-            model: "offline".into(),
-        },
-        mode: Mode::Default,
-        thought: None,
-        system: String::new(),
-        instructions: None,
-        parent: None,
-        begun: None,
-        told: None,
         created_ms: 1_000,
         updated_ms: 1_000,
-        messages: 0,
-        usage: Usage::default(),
-        context: None,
-        last_seq: 0,
-        last_turn: 0,
+        ..stored::record(&id, cwd)
     });
     let content = vec![Content::text("hello")];
     let event = Event::UserMessage {

@@ -58,7 +58,8 @@ fn turn_of(turn: u64) -> [Event; ROWS as usize] {
     ]
 }
 
-fn record(id: &SessionId, cwd: &Path) -> SessionRecord {
+/// A session as it is before its first turn.
+pub fn record(id: &SessionId, cwd: &Path) -> SessionRecord {
     SessionRecord {
         id: id.clone(),
         source: "acp".into(),
