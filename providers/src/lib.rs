@@ -33,6 +33,8 @@ mod responses;
 mod retry_after;
 mod service;
 mod sse;
+#[cfg(test)]
+mod testing;
 mod trouble;
 mod waiting;
 

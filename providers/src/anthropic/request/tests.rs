@@ -3,41 +3,19 @@
 mod plan;
 mod turns;
 
-use agent_core::content::{Blob, Content};
 use agent_core::event::CallInput;
-use agent_core::provider::{Call, Message, ModelInfo, Native, Origin, Request, ToolSpec};
+use agent_core::provider::{Message, ModelInfo, Native, Origin, Request, ToolSpec};
 use serde_json::{Value, json};
 
 use super::body;
+use crate::testing::{self, assistant, read, result, user};
 
 fn model() -> ModelInfo {
-    ModelInfo {
-        name: "anthropic/m".parse().unwrap(),
-        origin: Origin {
-            api: "anthropic".into(),
-            base_url: "https://api.anthropic.com/v1".into(),
-            model: "m".into(),
-        },
-        context_window: None,
-        max_output: None,
-        images: true,
-        tools: true,
-        price: None,
-    }
+    named("m")
 }
 
-fn named(model: &str) -> ModelInfo {
-    let mut named = self::model();
-    named.origin.model = model.into();
-    named
-}
-
-fn read() -> ToolSpec {
-    ToolSpec {
-        name: "read".into(),
-        description: "Reads.".into(),
-        schema: json!({"type": "object"}),
-    }
+fn named(name: &str) -> ModelInfo {
+    testing::model("anthropic", "https://api.anthropic.com/v1", name)
 }
 
 fn request<'a>(tools: &'a [ToolSpec], messages: &'a [Message]) -> Request<'a> {
@@ -72,43 +50,9 @@ fn strip(value: &mut Value) {
     }
 }
 
-fn user(text: &str) -> Message {
-    Message::User(vec![Content::text(text)])
-}
-
-fn picture(mime_type: &str) -> Content {
-    Content::Image {
-        mime_type: mime_type.into(),
-        data: Blob::Inline(b"png"[..].into()),
-        uri: None,
-    }
-}
-
-fn call(id: &str, input: CallInput) -> Call {
-    Call {
-        id: id.into(),
-        name: "read".into(),
-        input,
-    }
-}
-
 fn calls(text: &str, ids: &[&str]) -> Message {
-    Message::Assistant {
-        text: text.into(),
-        thought: "never sent as text".into(),
-        calls: ids.iter().map(|id| call(id, CallInput::Json(json!({})))).collect(),
-        native: None,
-    }
-}
-
-fn result(id: &str, text: &str, images: Vec<Content>, failed: bool) -> Message {
-    Message::ToolResult {
-        id: id.into(),
-        name: "read".into(),
-        text: text.into(),
-        images,
-        failed,
-    }
+    let calls: Vec<_> = ids.iter().map(|id| (*id, CallInput::Json(json!({})))).collect();
+    assistant(text, &calls, None)
 }
 
 fn done(id: &str) -> Message {

@@ -1,37 +1,25 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-use agent_core::content::{Blob, Content};
+use agent_core::content::Content;
 use agent_core::event::CallInput;
-use agent_core::provider::{Call, Message, ModelInfo, Origin, Request, ToolSpec};
+use agent_core::provider::{Message, ModelInfo, Request};
 use serde_json::{Value, json};
 
 use super::body;
+use crate::testing::{self, assistant, picture, read, result, user};
 
+/// A model that sees no pictures.
 fn model() -> ModelInfo {
     ModelInfo {
-        name: "local/m".parse().unwrap(),
-        origin: Origin {
-            api: "openai-chat".into(),
-            base_url: "http://127.0.0.1/v1".into(),
-            model: "m".into(),
-        },
-        context_window: None,
-        max_output: None,
         images: false,
-        tools: true,
-        price: None,
+        ..testing::model("openai-chat", "http://127.0.0.1/v1", "m")
     }
 }
 
 fn write(system: &str, messages: &[Message], model: &ModelInfo, host: &str) -> Value {
-    let tools = [ToolSpec {
-        name: "read".into(),
-        description: "Reads.".into(),
-        schema: json!({"type": "object"}),
-    }];
     let request = Request {
         system,
-        tools: &tools,
+        tools: &[read()],
         messages,
         thinking: None,
         counted: None,
@@ -48,41 +36,9 @@ fn check(message: Message, sees: bool, expect: &Value) {
     assert_eq!(write("", &[message], &model, "")["messages"], *expect);
 }
 
-fn picture(bytes: &[u8]) -> Content {
-    Content::Image {
-        mime_type: "image/png".into(),
-        data: Blob::Inline(bytes.into()),
-        uri: None,
-    }
-}
-
-fn assistant(text: &str, input: Option<CallInput>) -> Message {
-    let call = |input| Call {
-        id: "a".into(),
-        name: "read".into(),
-        input,
-    };
-    Message::Assistant {
-        text: text.into(),
-        thought: "never sent as text".into(),
-        calls: input.into_iter().map(call).collect(),
-        native: None,
-    }
-}
-
-fn result(text: &str, images: Vec<Content>) -> Message {
-    Message::ToolResult {
-        id: "a".into(),
-        name: "read".into(),
-        text: text.into(),
-        images,
-        failed: false,
-    }
-}
-
 #[test]
 fn a_request_says_what_is_asked_and_no_more() {
-    let user = Message::User(vec![Content::text("hi")]);
+    let hi = user("hi");
     let expect = json!({
         "model": "m",
         "stream": true,
@@ -92,13 +48,13 @@ fn a_request_says_what_is_asked_and_no_more() {
         }}],
         "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "hi"}],
     });
-    let whole = write("Be brief.", std::slice::from_ref(&user), &model(), "");
+    let whole = write("Be brief.", std::slice::from_ref(&hi), &model(), "");
     assert_eq!(whole.to_string(), expect.to_string(), "the order of fields counts too");
     let without_tools = ModelInfo {
         tools: false,
         ..model()
     };
-    assert_eq!(write("", &[user], &without_tools, "").get("tools"), None);
+    assert_eq!(write("", &[hi], &without_tools, "").get("tools"), None);
 }
 
 #[test]
@@ -128,7 +84,7 @@ fn a_message_of_many_pieces_is_one_text() {
         &json!([{"role": "user", "content": "one\ntwo"}]),
     );
     check(
-        Message::User(vec![Content::text(" ")]),
+        user(" "),
         true,
         &json!([{"role": "user", "content": "(an empty message)"}]),
     );
@@ -136,7 +92,13 @@ fn a_message_of_many_pieces_is_one_text() {
 
 #[test]
 fn pictures_go_to_a_model_that_sees_and_are_named_to_one_that_does_not() {
-    let message = || Message::User(vec![Content::text("see"), picture(b"png"), Content::text("?")]);
+    let message = || {
+        Message::User(vec![
+            Content::text("see"),
+            picture("image/png", b"png"),
+            Content::text("?"),
+        ])
+    };
     let parts = json!([
         {"type": "text", "text": "see"},
         {"type": "image_url", "image_url": {"url": "data:image/png;base64,cG5n"}},
@@ -145,7 +107,7 @@ fn pictures_go_to_a_model_that_sees_and_are_named_to_one_that_does_not() {
     check(message(), true, &json!([{"role": "user", "content": parts}]));
     let note = "see\n(a picture, image/png: not shown)\n?";
     check(message(), false, &json!([{"role": "user", "content": note}]));
-    let lost = Message::User(vec![picture(b"")]);
+    let lost = Message::User(vec![picture("image/png", b"")]);
     check(
         lost,
         true,
@@ -160,9 +122,9 @@ fn pictures_of_results_follow_the_last_result() {
         ..model()
     };
     let messages = [
-        result("one", vec![picture(b"png")]),
-        result("", vec![]),
-        assistant("done", None),
+        result("a", "one", vec![picture("image/png", b"png")], false),
+        result("a", "", vec![], false),
+        assistant("done", &[], None),
     ];
     let roles = |body: &Value| -> Vec<String> {
         let messages = body["messages"].as_array().unwrap();
@@ -187,22 +149,22 @@ fn a_reply_goes_back_in_a_form_that_every_server_parses() {
         ]}])
     };
     check(
-        assistant("", Some(CallInput::Json(json!({"b": 1, "a": 2})))),
+        assistant("", &[("a", CallInput::Json(json!({"b": 1, "a": 2})))], None),
         false,
         &call(r#"{"b":1,"a":2}"#),
     );
     let cut = CallInput::Malformed("{\"p\":".into());
     check(
-        assistant("", Some(cut)),
+        assistant("", &[("a", cut)], None),
         false,
         &call(r#"{"malformed_arguments":"{\"p\":"}"#),
     );
     check(
-        assistant("hi", None),
+        assistant("hi", &[], None),
         false,
         &json!([{"role": "assistant", "content": "hi"}]),
     );
-    check(assistant("", None), false, &json!([]));
+    check(assistant("", &[], None), false, &json!([]));
 }
 
 #[test]
@@ -213,12 +175,7 @@ fn the_reply_never_asks_for_more_room_than_is_left() {
             max_output: most,
             ..model()
         };
-        let body = write(
-            "",
-            &[Message::User(vec![Content::text("x".repeat(letters))])],
-            &model,
-            host,
-        );
+        let body = write("", &[user(&"x".repeat(letters))], &model, host);
         (body["max_tokens"].as_u64(), body["max_completion_tokens"].as_u64())
     };
     assert_eq!(limit(None, None, "", 0), (None, None));

@@ -1,33 +1,20 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-use agent_core::content::{Blob, Content};
 use agent_core::event::CallInput;
-use agent_core::provider::{Call, Message, ModelInfo, Native, Origin, Request, ThoughtLevel, ToolSpec};
+use agent_core::provider::{Message, ModelInfo, Native, Request, ThoughtLevel, ToolSpec};
 use serde_json::{Value, json};
 
 use super::body;
+use crate::testing::{self, assistant, p, picture, read, result, user};
 
 fn model(name: &str) -> ModelInfo {
-    ModelInfo {
-        name: format!("google/{name}").parse().unwrap(),
-        origin: Origin {
-            api: "gemini".into(),
-            base_url: "http://127.0.0.1/v1beta".into(),
-            model: name.into(),
-        },
-        context_window: None,
-        max_output: None,
-        images: true,
-        tools: true,
-        price: None,
-    }
+    testing::model("gemini", "http://127.0.0.1/v1beta", name)
 }
 
 fn write(messages: &[Message], thinking: Option<ThoughtLevel>, model: &ModelInfo) -> String {
     let tools = [ToolSpec {
-        name: "read".into(),
-        description: "Reads.".into(),
         schema: json!({"type": "object", "additionalProperties": false}),
+        ..read()
     }];
     let request = Request {
         system: "Be brief.",
@@ -43,49 +30,6 @@ fn write(messages: &[Message], thinking: Option<ThoughtLevel>, model: &ModelInfo
 fn check(name: &str, messages: &[Message], expect: &Value) {
     let body: Value = serde_json::from_str(&write(messages, None, &model(name))).unwrap();
     assert_eq!(body["contents"], *expect);
-}
-
-fn user(text: &str) -> Message {
-    Message::User(vec![Content::text(text)])
-}
-
-fn picture() -> Content {
-    Content::Image {
-        mime_type: "image/png".into(),
-        data: Blob::Inline(b"png".as_slice().into()),
-        uri: None,
-    }
-}
-
-fn assistant(text: &str, calls: &[(&str, CallInput)], native: Option<(&str, Value)>) -> Message {
-    let call = |(id, input): &(&str, CallInput)| Call {
-        id: (*id).into(),
-        name: "read".into(),
-        input: input.clone(),
-    };
-    Message::Assistant {
-        text: text.into(),
-        thought: "never sent as text".into(),
-        calls: calls.iter().map(call).collect(),
-        native: native.map(|(name, item)| Native {
-            origin: model(name).origin,
-            item: item.to_string(),
-        }),
-    }
-}
-
-fn result(id: &str, text: &str, images: Vec<Content>, failed: bool) -> Message {
-    Message::ToolResult {
-        id: id.into(),
-        name: "read".into(),
-        text: text.into(),
-        images,
-        failed,
-    }
-}
-
-fn p(number: u64) -> CallInput {
-    CallInput::Json(json!({"p": number}))
 }
 
 #[test]
@@ -151,7 +95,7 @@ fn user_model_and_tools_take_turns() {
                 &[("a", p(1)), ("b", cut), ("c", CallInput::Json(json!([1])))],
                 None,
             ),
-            result("a", "", vec![picture()], false),
+            result("a", "", vec![picture("image/png", b"png")], false),
             result("b", "no JSON", vec![], true),
             result("c", "one", vec![], false),
             assistant("done", &[], None),
@@ -179,14 +123,18 @@ fn user_model_and_tools_take_turns() {
 }
 
 /// A signed thought, a text in two parts and two calls.
-fn kept() -> Value {
-    json!([
+fn kept() -> Native {
+    let item = json!([
         {"thought": {"text": "hm", "signature": "T"}},
         {"text": {"bytes": 2}},
         {"text": {"bytes": 1, "signature": "U"}},
         {"call": {"call": "a", "id": "one", "signature": "S"}},
         {"call": {"call": "b"}},
-    ])
+    ]);
+    Native {
+        origin: model("m").origin,
+        item: item.to_string(),
+    }
 }
 
 #[test]
@@ -195,7 +143,7 @@ fn signatures_and_ids_go_back_each_with_its_part() {
         "m",
         &[
             user("go"),
-            assistant("hi!", &[("a", p(1)), ("b", p(2))], Some(("m", kept()))),
+            assistant("hi!", &[("a", p(1)), ("b", p(2))], Some(kept())),
             result("a", "1", vec![], false),
             result("b", "2", vec![], false),
         ],
@@ -220,19 +168,19 @@ fn signatures_and_ids_go_back_each_with_its_part() {
 fn a_reply_that_was_changed_since_keeps_the_signatures_that_fit() {
     check(
         "m",
-        &[assistant("longer", &[("a", p(1))], Some(("m", kept())))],
+        &[assistant("longer", &[("a", p(1))], Some(kept()))],
         &json!([{"role": "model", "parts": [
             {"text": "longer"},
             {"text": "hm", "thought": true, "thoughtSignature": "T"},
             {"functionCall": {"id": "one", "name": "read", "args": {"p": 1}}, "thoughtSignature": "S"},
         ]}]),
     );
-    check("m", &[assistant("", &[], Some(("m", kept())))], &json!([]));
+    check("m", &[assistant("", &[], Some(kept()))], &json!([]));
 }
 
 #[test]
 fn nothing_of_one_origin_goes_to_another() {
-    let message = assistant("hi!", &[("a", p(1)), ("b", p(2))], Some(("m", kept())));
+    let message = assistant("hi!", &[("a", p(1)), ("b", p(2))], Some(kept()));
     let call = |p: u64| json!({"functionCall": {"name": "read", "args": {"p": p}}});
     let mut parts = vec![json!({"text": "hi!"}), call(1), call(2)];
     let reply = |parts: &[Value]| json!([{"role": "model", "parts": parts}]);

@@ -1,37 +1,20 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-use agent_core::content::{Blob, Content};
 use agent_core::event::CallInput;
-use agent_core::provider::{Call, Message, ModelInfo, Native, Origin, Request, ThoughtLevel, ToolSpec};
+use agent_core::provider::{Message, ModelInfo, Native, Request, ThoughtLevel};
 use serde_json::{Value, json};
 
 use super::body;
+use crate::testing::{self, assistant, p, picture, read, result, user};
 
 fn model(name: &str) -> ModelInfo {
-    ModelInfo {
-        name: format!("openai/{name}").parse().unwrap(),
-        origin: Origin {
-            api: "openai-responses".into(),
-            base_url: "http://127.0.0.1/v1".into(),
-            model: name.into(),
-        },
-        context_window: None,
-        max_output: None,
-        images: true,
-        tools: true,
-        price: None,
-    }
+    testing::model("openai-responses", "http://127.0.0.1/v1", name)
 }
 
 fn write(messages: &[Message], thinking: Option<ThoughtLevel>, model: &ModelInfo) -> String {
-    let tools = [ToolSpec {
-        name: "read".into(),
-        description: "Reads.".into(),
-        schema: json!({"type": "object"}),
-    }];
     let request = Request {
         system: "Be brief.",
-        tools: &tools,
+        tools: &[read()],
         messages,
         thinking,
         counted: None,
@@ -43,40 +26,6 @@ fn write(messages: &[Message], thinking: Option<ThoughtLevel>, model: &ModelInfo
 fn check(messages: &[Message], expect: &Value) {
     let body: Value = serde_json::from_str(&write(messages, None, &model("m"))).unwrap();
     assert_eq!(body["input"], *expect);
-}
-
-fn user(text: &str) -> Message {
-    Message::User(vec![Content::text(text)])
-}
-
-fn picture() -> Content {
-    Content::Image {
-        mime_type: "image/png".into(),
-        data: Blob::Inline(b"png".as_slice().into()),
-        uri: None,
-    }
-}
-
-/// A reply that called these, and what its service had to keep.
-fn assistant(text: &str, calls: &[(&str, CallInput)], native: Option<(&str, &str)>) -> Message {
-    let call = |(id, input): &(&str, CallInput)| Call {
-        id: (*id).into(),
-        name: "read".into(),
-        input: input.clone(),
-    };
-    Message::Assistant {
-        text: text.into(),
-        thought: "never sent as text".into(),
-        calls: calls.iter().map(call).collect(),
-        native: native.map(|(model_name, item)| Native {
-            origin: model(model_name).origin,
-            item: item.into(),
-        }),
-    }
-}
-
-fn p(number: u64) -> CallInput {
-    CallInput::Json(json!({"p": number}))
 }
 
 #[test]
@@ -128,20 +77,13 @@ fn reasoning_is_asked_only_of_models_that_have_some() {
 
 #[test]
 fn a_conversation_is_a_list_of_items() {
-    let result = |images| Message::ToolResult {
-        id: "a".into(),
-        name: "read".into(),
-        text: String::new(),
-        images,
-        failed: false,
-    };
     let cut = CallInput::Malformed("{\"p\":".into());
     check(
         &[
             assistant("", &[], None),
             assistant("hi", &[("a", p(1)), ("b", cut)], None),
-            result(vec![picture()]),
-            result(vec![]),
+            result("a", "", vec![picture("image/png", b"png")], false),
+            result("a", "", vec![], false),
             user("go on"),
         ],
         &json!([
@@ -166,6 +108,14 @@ const KEPT: &str = r#"[{"reasoning":{"type":"reasoning","id":"r1"}},{"message":{
     {"reasoning":{"type":"reasoning","id":"r2"}},{"call":{"id":"f1","call_id":"a"}},
     {"reasoning":{"type":"reasoning","id":"r3"}},{"call":{"id":"f2","call_id":"b"}}]"#;
 
+/// What the service of a model had to keep.
+fn kept(model_name: &str, item: &str) -> Option<Native> {
+    Some(Native {
+        origin: model(model_name).origin,
+        item: item.into(),
+    })
+}
+
 /// The items by their ids, as far as they have one of the service.
 fn ids(message: Message) -> Vec<String> {
     let body: Value = serde_json::from_str(&write(&[message], None, &model("m"))).unwrap();
@@ -178,21 +128,21 @@ fn ids(message: Message) -> Vec<String> {
 fn what_was_kept_goes_back_in_its_order_and_to_its_origin() {
     let both = [("a", p(1)), ("b", p(2))];
     assert_eq!(
-        ids(assistant("hi", &both, Some(("m", KEPT)))),
+        ids(assistant("hi", &both, kept("m", KEPT))),
         ["r1", "m1", "r2", "f1", "r3", "f2"]
     );
     assert_eq!(
-        ids(assistant("hi", &both, Some(("other", KEPT)))),
+        ids(assistant("hi", &both, kept("other", KEPT))),
         ["message", "function_call", "function_call"]
     );
 }
 
 #[test]
 fn a_message_that_is_known_goes_back_with_what_it_was_for() {
-    let kept = r#"[{"message":{"id":"m1","phase":"commentary","bytes":2}},{"message":{"id":null,"bytes":1}}]"#;
+    let item = r#"[{"message":{"id":"m1","phase":"commentary","bytes":2}},{"message":{"id":null,"bytes":1}}]"#;
     let text = |text: &str| json!([{"type": "output_text", "text": text, "annotations": []}]);
     check(
-        &[assistant("hi!", &[], Some(("m", kept)))],
+        &[assistant("hi!", &[], kept("m", item))],
         &json!([
             {"type": "message", "id": "m1", "status": "completed", "role": "assistant", "phase": "commentary",
                 "content": text("hi")},
@@ -205,13 +155,13 @@ fn a_message_that_is_known_goes_back_with_what_it_was_for() {
 fn reasoning_goes_back_before_what_is_left_of_its_reply() {
     let first = [("a", p(1))];
     assert_eq!(
-        ids(assistant("hi", &first, Some(("m", KEPT)))),
+        ids(assistant("hi", &first, kept("m", KEPT))),
         ["r1", "m1", "r2", "f1"],
         "a call that never ran takes the reasoning before it along"
     );
     assert_eq!(
-        ids(assistant("longer", &first, Some(("m", KEPT)))),
+        ids(assistant("longer", &first, kept("m", KEPT))),
         ["r1", "r2", "r3", "message", "function_call"]
     );
-    assert_eq!(ids(assistant("", &[], Some(("m", KEPT)))), Vec::<String>::new());
+    assert_eq!(ids(assistant("", &[], kept("m", KEPT))), Vec::<String>::new());
 }

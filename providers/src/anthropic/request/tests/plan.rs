@@ -3,7 +3,8 @@
 use agent_core::provider::{Message, ModelInfo, Request, ThoughtLevel};
 use serde_json::json;
 
-use super::{calls, done, kept, model, named, request, user, with, write};
+use super::{calls, done, kept, model, named, request, with, write};
+use crate::testing::user;
 
 /// The length, the budget and the effort that a request asks for.
 fn plan(request: &Request<'_>, model: &ModelInfo) -> (u64, Option<u64>, Option<String>) {

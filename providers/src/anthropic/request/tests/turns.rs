@@ -2,12 +2,11 @@
 
 use agent_core::content::Content;
 use agent_core::event::CallInput;
-use agent_core::provider::{Message, ModelInfo, Origin};
+use agent_core::provider::{ModelInfo, Origin};
 use serde_json::{Value, json};
 
-use super::{
-    call, calls, check, done, kept, model, named, picture, result, text, thought, tool_result, tool_use, user, with,
-};
+use super::{calls, check, done, kept, model, named, text, thought, tool_result, tool_use, with};
+use crate::testing::{assistant, picture, result, user};
 
 #[test]
 fn turns_alternate_and_results_come_first() {
@@ -70,21 +69,26 @@ fn pictures_stand_in_their_result_for_a_model_that_sees() {
     };
     let note = text("(a picture, image/png: not shown)\n");
     one(
-        vec![picture("image/png")],
+        vec![picture("image/png", b"png")],
         false,
         true,
         json!([text("seen"), image.clone()]),
     );
     one(
-        vec![picture("image/png")],
+        vec![picture("image/png", b"png")],
         false,
         false,
         json!([text("seen"), note.clone()]),
     );
     // The service takes no picture of a call that failed, and none of a type that it doesn't know.
-    one(vec![picture("image/png")], true, true, json!([text("seen"), note]));
     one(
-        vec![picture("image/svg+xml"), picture("image/PNG")],
+        vec![picture("image/png", b"png")],
+        true,
+        true,
+        json!([text("seen"), note]),
+    );
+    one(
+        vec![picture("image/svg+xml", b"png"), picture("image/PNG", b"png")],
         false,
         true,
         json!([text("seen"), text("(a picture, image/svg+xml: not shown)"), image]),
@@ -95,12 +99,7 @@ fn pictures_stand_in_their_result_for_a_model_that_sees() {
 #[test]
 fn arguments_go_back_as_an_object_whatever_they_were() {
     let one = |input: CallInput, expect: Value| {
-        let message = Message::Assistant {
-            text: String::new(),
-            thought: String::new(),
-            calls: vec![call("a", input)],
-            native: None,
-        };
+        let message = assistant("", &[("a", input)], None);
         let block = json!({"type": "tool_use", "id": "a", "name": "read", "input": expect});
         check(
             &[message],
