@@ -72,8 +72,7 @@ impl Spoken {
             Dialect::Anthropic => self.anthropic(),
             Dialect::Gemini => self.gemini(),
         };
-        let events = events.iter().map(|event| format!("data: {event}\n\n"));
-        Reply::sse(events.collect::<String>())
+        Reply::events(&events)
     }
 
     fn chat(&self) -> Vec<Value> {

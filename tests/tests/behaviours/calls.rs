@@ -37,8 +37,7 @@ fn a_call_whose_arguments_come_in_pieces_is_announced_once() {
     }
     assert!(pieces.len() > 15);
     pieces.push(json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]}));
-    let body: String = pieces.iter().map(|piece| format!("data: {piece}\n\n")).collect();
-    let mut replies = vec![Reply::sse(format!("{body}data: [DONE]\n\n")), Reply::text("done")].into_iter();
+    let mut replies = vec![Reply::events(&pieces), Reply::text("done")].into_iter();
     let mock = Mock::answering(move |_| replies.next().unwrap());
     let home = Home::with_config(&config_of(&mock, ""));
     write(&home, "a.txt", "alpha\n");

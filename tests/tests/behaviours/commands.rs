@@ -105,7 +105,7 @@ fn what_was_cleared_fills_no_context_in_another_process_either() {
     let counted = || {
         let chunk = json!({"choices": [{"delta": {"content": "hello"}, "finish_reason": "stop"}]});
         let counts = json!({"choices": [], "usage": {"prompt_tokens": 5000, "completion_tokens": 10}});
-        Reply::sse(format!("data: {chunk}\n\ndata: {counts}\n\n"))
+        Reply::events(&[chunk, counts])
     };
     let mock = Mock::answering(move |_| counted());
     let home = Home::with_config(&config_of(&mock, ""));

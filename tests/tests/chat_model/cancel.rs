@@ -52,7 +52,7 @@ fn while_the_service_has_sent_its_head_only() {
 #[test]
 fn in_mid_stream_what_was_said_is_kept() {
     let chunk = json!({"choices": [{"index": 0, "delta": {"content": "so far"}}]});
-    let cut = Reply::sse(format!("data: {chunk}\n\n")).stalling();
+    let cut = Reply::events(&[chunk]).stalling();
     let stage = check(cut, None, |stage| {
         stage.client.wait_for_update("agent_message_chunk");
     });
@@ -66,7 +66,7 @@ fn in_the_middle_of_a_call_nothing_is_run() {
     let function = json!({"name": "write_file", "arguments": "{\"path\": \"a.txt\", \"content\": \"x\"}"});
     let call = json!({"index": 0, "id": "x", "type": "function", "function": function});
     let chunk = json!({"choices": [{"index": 0, "delta": {"content": "I write.", "tool_calls": [call]}}]});
-    let cut = Reply::sse(format!("data: {chunk}\n\n")).stalling();
+    let cut = Reply::events(&[chunk]).stalling();
     let stage = check(cut, Some("allow_once"), |stage| {
         stage.client.wait_for_update("agent_message_chunk");
     });

@@ -17,7 +17,7 @@ fn reply(delta: &Value, cost: Option<f64>) -> Reply {
     let usage = json!({"prompt_tokens": 1000, "completion_tokens": 1000, "cost": cost,
         "prompt_tokens_details": {"cached_tokens": 100}});
     let counts = json!({"choices": [], "usage": usage});
-    Reply::sse(format!("data: {chunk}\n\ndata: {counts}\n\n"))
+    Reply::events(&[chunk, counts])
 }
 
 fn says(cost: Option<f64>) -> Reply {

@@ -90,7 +90,7 @@ fn a_title_of_the_users_stays() {
 #[test]
 fn only_what_was_answered_well_is_asked_about_and_by_the_model_that_answered() {
     let half = json!({"choices": [{"delta": {"content": "half"}}]});
-    let half = Reply::sse(format!("data: {half}\n\n")).stalling();
+    let half = Reply::events(&[half]).stalling();
     let refused = Reply::text_until("I won't", "content_filter");
     let wrong = Reply::answer("HTTP/1.1 400 Bad Request", "no");
     let mock = Mock::serve(vec![refused, wrong, half, Reply::text("fine")]).with_title(Reply::text("A title"));

@@ -74,7 +74,7 @@ fn a_kill_while_a_question_is_open_leaves_no_call_without_a_result() {
 #[test]
 fn a_kill_in_mid_stream_keeps_what_was_said() {
     let chunk = json!({"choices": [{"index": 0, "delta": {"content": "x".repeat(5000)}}]});
-    let cut = Reply::sse(format!("data: {chunk}\n\n")).stalling();
+    let cut = Reply::events(&[chunk]).stalling();
     let mut stage = Stage::new(vec![cut, Reply::text("Where was I?")]);
     stage.client.begin_prompt(&stage.session, "go");
     stage.client.wait_for_update("agent_message_chunk");

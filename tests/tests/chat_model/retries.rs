@@ -121,7 +121,7 @@ fn what_the_user_must_mend_is_not_asked_again() {
 #[test]
 fn a_service_that_stalls_is_asked_again_unless_it_has_said_something() {
     let half = json!({"choices": [{"delta": {"content": "half"}}]});
-    let half = Reply::sse(format!("data: {half}\n\n")).stalling();
+    let half = Reply::events(&[half]).stalling();
     let replies = vec![Reply::silence(), Reply::text("here"), half, Reply::text("fine")];
     let mut stage = Stage::with_config(replies, "stall_s = 1");
     assert_eq!(stage.prompt("go"), "end_turn");

@@ -26,7 +26,7 @@ fn home(mock: &Mock, images: bool) -> Home {
 fn using(used: u64, delta: &Value, finish: &str) -> Reply {
     let chunk = json!({"choices": [{"delta": delta, "finish_reason": finish}]});
     let usage = json!({"choices": [], "usage": {"prompt_tokens": used, "completion_tokens": 0}});
-    Reply::sse(format!("data: {chunk}\n\ndata: {usage}\n\n"))
+    Reply::events(&[chunk, usage])
 }
 
 /// A reply of a service that counts.

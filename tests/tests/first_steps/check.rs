@@ -75,8 +75,7 @@ fn the_check_speaks_the_dialect_of_the_provider() {
     let gemini =
         [json!({"candidates": [{"content": {"role": "model", "parts": [{"text": "ok"}]}, "finishReason": "STOP"}]})];
     let check = |provider: &str, api: &str, reply: &[Value], line: &str, key: (&str, &str)| {
-        let body: String = reply.iter().map(|event| format!("data: {event}\n\n")).collect();
-        let mock = Mock::serve(vec![Reply::sse(body)]);
+        let mock = Mock::serve(vec![Reply::events(reply)]);
         let url = mock.base_url();
         let home = Home::with_config(&format!(
             "model = \"{provider}/m\"\n[providers.{provider}]\n{api}base_url = \"{url}\"\napi_key_env = \"MOCK_API_KEY\"\n"

@@ -14,7 +14,7 @@ fn what_a_service_says_of_its_models_is_known_from_then_on() {
     let mock = Mock::answering(|asked: &Asked| match asked.line.as_str() {
         "GET /v1/models" => {
             let list = json!({"data": [{"id": "m", "context_length": 4000}, {"id": "n"}]});
-            Reply::answer("HTTP/1.1 200 OK\ncontent-type: application/json", list.to_string())
+            Reply::json(list.to_string())
         }
         _ => Reply::text("ok"),
     })
@@ -35,7 +35,7 @@ fn what_a_service_holds_is_asked_in_the_background_where_nobody_has_asked_it() {
             // The first session is there before the service has said anything.
             hears.recv().unwrap();
             let list = json!({"data": [{"id": "m", "context_length": 4000}, {"id": "n"}]});
-            Reply::answer("HTTP/1.1 200 OK\ncontent-type: application/json", list.to_string())
+            Reply::json(list.to_string())
         }
         _ => Reply::text("ok"),
     })

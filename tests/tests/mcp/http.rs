@@ -32,9 +32,7 @@ fn serve(way: Way) -> Mock {
             .collect();
         match (way, said.as_slice()) {
             (_, []) => Reply::answer("HTTP/1.1 202 Accepted", ""),
-            (Way::Json, [.., last]) => {
-                Reply::answer("HTTP/1.1 200 OK\ncontent-type: application/json", last.to_string())
-            }
+            (Way::Json, [.., last]) => Reply::json(last.to_string()),
             (Way::Stream, all) => {
                 let events = all.iter().map(|message| format!("event: message\ndata: {message}\n\n"));
                 Reply::sse(events.collect::<String>())

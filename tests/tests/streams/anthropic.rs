@@ -33,8 +33,6 @@ const STREAMS: &[(&str, &str)] = &[
     ("anthropic-07-refusal", r#"text "I can" · usage 20/7/3/3/- · Refusal"#),
 ];
 
-const JSON: &str = "HTTP/1.1 200 OK\ncontent-type: application/json";
-
 fn check(name: &str, answer: Answer, expect: &str) {
     check_in(Dialect::Anthropic, name, answer, expect);
 }
@@ -47,11 +45,6 @@ fn messages(mock: &Mock) -> Service {
 }
 
 /// A stream of these events.
-fn events(events: &[Value]) -> Answer {
-    let events: Vec<String> = events.iter().map(|event| format!("data: {event}\n\n")).collect();
-    Answer::sse(events.concat())
-}
-
 fn begin(index: u64, block: Value) -> Value {
     json!({"type": "content_block_start", "index": index, "content_block": block})
 }
@@ -110,22 +103,26 @@ fn the_reason_to_stop_is_told_in_the_clients_own_words() {
         let [delta, stop] = ending(reason);
         check(
             reason,
-            events(&[delta.clone(), stop.clone()]),
+            Answer::events(&[delta.clone(), stop.clone()]),
             &format!("usage -/-/-/-/- · {alone}"),
         );
         check(
             reason,
-            events(&[call, delta, stop]),
+            Answer::events(&[call, delta, stop]),
             &format!(r#"call a read {{"p":1}} · usage -/-/-/-/- · {with_call}"#),
         );
     }
-    check("no reason", events(&[json!({"type": "message_stop"})]), "error Network");
+    check(
+        "no reason",
+        Answer::events(&[json!({"type": "message_stop"})]),
+        "error Network",
+    );
 }
 
 #[test]
 fn blocks_are_told_apart_by_their_index_and_deltas_that_fit_nowhere_say_nothing() {
     let [delta, stop] = ending("end_turn");
-    let answer = events(&[
+    let answer = Answer::events(&[
         whole_call(0, "a", json!({})),
         begin(1, json!({"type": "text", "text": "x", "citations": []})),
         whole_call(2, "a", json!({})),
@@ -156,7 +153,7 @@ fn a_call_that_was_cut_before_its_arguments_is_not_run() {
     let [delta, stop] = ending("max_tokens");
     check(
         "cut",
-        events(&[
+        Answer::events(&[
             whole_call(0, "a", json!({})),
             whole_call(1, "b", json!({})),
             delta,
@@ -177,7 +174,7 @@ fn counts_are_of_the_whole_reply_and_the_later_one_holds() {
     });
     check(
         "later",
-        events(&[
+        Answer::events(&[
             usage(json!({"input_tokens": 1, "cache_read_input_tokens": 5, "output_tokens": 1})),
             delta.clone(),
             stop.clone(),
@@ -186,7 +183,7 @@ fn counts_are_of_the_whole_reply_and_the_later_one_holds() {
     );
     check(
         "nonsense",
-        events(&[usage(json!({"input_tokens": "many"})), delta, stop]),
+        Answer::events(&[usage(json!({"input_tokens": "many"})), delta, stop]),
         "usage 12/-/-/9/- · Stop",
     );
 }
@@ -206,19 +203,19 @@ fn answers_that_are_no_streams_are_understood_or_refused() {
     });
     check(
         "whole",
-        Answer::answer(JSON, whole.to_string()),
+        Answer::json(whole.to_string()),
         r#"thought "hm" · text "hi" · call a read {"p":1} · usage 10/-/-/5/- · ToolCalls"#,
     );
     let error = json!({"type": "error", "error": {"type": "rate_limit_error", "message": "slow down"}});
-    check("error", Answer::answer(JSON, error.to_string()), "error RateLimit");
-    check("no reply", Answer::answer(JSON, "{}"), "error Server");
+    check("error", Answer::json(error.to_string()), "error RateLimit");
+    check("no reply", Answer::json("{}"), "error Server");
     check("no event", Answer::sse("data: {}\n\n"), "error Protocol");
     check("no JSON", Answer::sse("data: {\n\n"), "error Protocol");
     check("empty", Answer::sse(""), "error Network");
     check("done", Answer::sse("data: [DONE]\n\n"), "error Network");
     check(
         "nameless",
-        events(&[begin(0, json!({"type": "tool_use"}))]),
+        Answer::events(&[begin(0, json!({"type": "tool_use"}))]),
         "error Network",
     );
 }
@@ -228,7 +225,7 @@ fn a_reply_of_endless_calls_is_broken_off() {
     let calls: Vec<Value> = (0..5_000)
         .map(|index| whole_call(index, &format!("c{index}"), json!({})))
         .collect();
-    let failure = ask_once_in(Dialect::Anthropic, events(&calls)).failure();
+    let failure = ask_once_in(Dialect::Anthropic, Answer::events(&calls)).failure();
     assert_eq!(failure.class, ErrorClass::Protocol);
     assert!(failure.message.contains("more than 128 calls"), "{}", failure.message);
 }

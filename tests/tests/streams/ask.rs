@@ -9,10 +9,10 @@ use std::time::Duration;
 use agent_core::cancel::Cancel;
 use agent_core::content::Content;
 use agent_core::event::Failure;
-use agent_core::provider::{Delta, Message, ModelInfo, Origin, Provider, ProviderError, Reply, Request};
+use agent_core::provider::{Delta, Message, ModelInfo, Provider, ProviderError, Reply, Request};
 use providers::{Dialect, RemoteModel, Service};
 use talaria_tests::mock::{Mock, Reply as Answer};
-use tokio::runtime::{Handle, Runtime};
+use talaria_tests::remote::{handle, info};
 
 /// Long enough for a busy machine; reached only by a fault.
 pub(crate) const LIMIT: Duration = Duration::from_secs(20);
@@ -101,32 +101,12 @@ pub(crate) fn service(mock: &Mock) -> Service {
     service
 }
 
+/// A model that sees no pictures, in Chat Completions.
 pub(crate) fn model(base_url: &str) -> ModelInfo {
     ModelInfo {
-        name: "mock/m".parse().unwrap(),
-        origin: Origin {
-            api: "openai-chat".into(),
-            base_url: base_url.into(),
-            model: "m".into(),
-        },
-        context_window: None,
-        max_output: None,
         images: false,
-        tools: true,
-        price: None,
+        ..info(Dialect::OpenaiChat, base_url, "m")
     }
-}
-
-/// One runtime for all tests, as the connections of one process live on one.
-pub(crate) fn handle() -> Handle {
-    static RUNTIME: OnceLock<Runtime> = OnceLock::new();
-    let build = || {
-        tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(2)
-            .enable_all()
-            .build()
-    };
-    RUNTIME.get_or_init(|| build().unwrap()).handle().clone()
 }
 
 pub(crate) fn path(name: &str) -> PathBuf {

@@ -9,9 +9,10 @@ use agent_core::event::ErrorClass;
 use providers::{Dialect, RemoteModel, Service};
 use serde_json::json;
 use talaria_tests::mock::{Mock, Reply as Answer};
+use talaria_tests::remote::handle;
 use talaria_tests::spoken::DIALECTS;
 
-use crate::ask::{LIMIT, ask, ask_once, ask_once_in, file, handle, model, open, path, service};
+use crate::ask::{LIMIT, ask, ask_once, ask_once_in, file, model, open, path, service};
 
 #[test]
 fn every_error_answer_has_its_class_status_and_wait() {
@@ -110,7 +111,7 @@ fn a_service_that_stalls_is_given_up() {
     ];
     let begun = begun.map(|(dialect, name)| (dialect, Answer::sse(file(name)).stalling()));
     let piece = json!({"candidates": [{"content": {"parts": [{"text": "half"}]}}]});
-    let gemini = (Dialect::Gemini, Answer::sse(format!("data: {piece}\n\n")).stalling());
+    let gemini = (Dialect::Gemini, Answer::events(&[piece]).stalling());
     let silent = DIALECTS.map(|dialect| (dialect, Answer::silence()));
     for (dialect, answer) in begun.into_iter().chain([gemini]).chain(silent) {
         let mock = Mock::serve(vec![answer]);

@@ -5,8 +5,9 @@ use agent_core::provider::Message;
 use providers::{Dialect, LIST_PATIENCE, ListedModel, Service, list_models};
 use serde_json::{Value, json};
 use talaria_tests::mock::{Mock, Reply as Answer};
+use talaria_tests::remote::handle;
 
-use crate::ask::{KEY, ask, ask_once_in, ask_with, file, handle, open, service};
+use crate::ask::{KEY, ask, ask_once_in, ask_with, file, open, service};
 use crate::replay::{check_continued, converse};
 use crate::told::{check_complete, check_cuts, check_in, check_stream};
 
@@ -36,11 +37,6 @@ fn a_stream_cut_anywhere_before_its_finish_is_never_a_clean_end() {
     });
 }
 
-fn events(events: &[Value]) -> Answer {
-    let lines = events.iter().map(|event| format!("data: {event}\n\n"));
-    Answer::sse(lines.collect::<String>())
-}
-
 /// A piece of a reply of these parts, that ends for this reason or goes on.
 fn piece(parts: Value, finish: Option<&str>) -> Value {
     json!({"candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": finish}]})
@@ -49,10 +45,10 @@ fn piece(parts: Value, finish: Option<&str>) -> Value {
 /// A reply in one piece.
 fn check(parts: Value, finish: &str, expect: &str) {
     let mut pieces = vec![piece(parts, Some(finish))];
-    check_in(DIALECT, finish, events(&pieces), expect);
+    check_in(DIALECT, finish, Answer::events(&pieces), expect);
     // Older models said it with each piece.
     pieces.insert(0, piece(json!([]), Some("STOP")));
-    check_in(DIALECT, finish, events(&pieces), expect);
+    check_in(DIALECT, finish, Answer::events(&pieces), expect);
 }
 
 #[test]
@@ -73,11 +69,16 @@ fn every_reason_to_stop_has_its_meaning() {
     }
     for reason in ["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "LANGUAGE", "OTHER"] {
         check(text.clone(), reason, r#"text "par" · error Server"#);
-        let failure = ask_once_in(DIALECT, events(&[piece(json!([]), Some(reason))])).failure();
+        let failure = ask_once_in(DIALECT, Answer::events(&[piece(json!([]), Some(reason))])).failure();
         assert!(failure.message.contains(reason), "{}", failure.message);
     }
     let unsaid = piece(text, Some("FINISH_REASON_UNSPECIFIED"));
-    check_in(DIALECT, "unsaid", events(&[unsaid]), r#"text "par" · error Network"#);
+    check_in(
+        DIALECT,
+        "unsaid",
+        Answer::events(&[unsaid]),
+        r#"text "par" · error Network"#,
+    );
 }
 
 #[test]
@@ -85,12 +86,17 @@ fn a_prompt_that_is_blocked_ends_like_a_filtered_reply() {
     let blocked =
         json!({"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}, "usageMetadata": {"promptTokenCount": 4}});
     let expect = "usage 4/-/-/-/- · ContentFilter";
-    check_in(DIALECT, "blocked", events(std::slice::from_ref(&blocked)), expect);
+    check_in(
+        DIALECT,
+        "blocked",
+        Answer::events(std::slice::from_ref(&blocked)),
+        expect,
+    );
     check_in(DIALECT, "blocked", whole(&blocked), expect);
     let rated = json!({"promptFeedback": {"safetyRatings": []}});
     let expect = r#"text "hi" · usage -/-/-/-/- · Stop"#;
     let reply = piece(json!([{"text": "hi"}]), Some("STOP"));
-    check_in(DIALECT, "rated", events(&[rated, reply]), expect);
+    check_in(DIALECT, "rated", Answer::events(&[rated, reply]), expect);
 }
 
 #[test]
@@ -113,7 +119,7 @@ fn a_call_keeps_the_id_that_the_service_gave() {
 }
 
 fn whole(body: &Value) -> Answer {
-    Answer::answer("HTTP/1.1 200 OK\ncontent-type: application/json", body.to_string())
+    Answer::json(body.to_string())
 }
 
 #[test]
@@ -122,7 +128,12 @@ fn a_reply_that_is_no_stream_is_understood_or_refused() {
     let last = piece(json!([{"text": "i"}]), Some("STOP"));
     let hi = r#"text "hi" · usage -/-/-/-/- · Stop"#;
     check_in(DIALECT, "list", whole(&json!([first, last])), hi);
-    check_in(DIALECT, "lists in events", events(&[json!([first]), json!([last])]), hi);
+    check_in(
+        DIALECT,
+        "lists in events",
+        Answer::events(&[json!([first]), json!([last])]),
+        hi,
+    );
     check_in(DIALECT, "one", whole(&piece(json!([{"text": "hi"}]), Some("STOP"))), hi);
     check_in(DIALECT, "cut", whole(&json!([first])), r#"text "h" · error Network"#);
     check_in(DIALECT, "nothing", whole(&json!({})), "error Server");
@@ -138,7 +149,7 @@ fn an_error_has_its_class_wherever_it_stands() {
     check_in(
         DIALECT,
         "in a stream",
-        events(&[piece(json!([{"text": "par"}]), None), overloaded.clone()]),
+        Answer::events(&[piece(json!([{"text": "par"}]), None), overloaded.clone()]),
         r#"text "par" · error Overloaded"#,
     );
     check_in(DIALECT, "in a list", whole(&json!([overloaded])), "error Overloaded");
@@ -188,8 +199,8 @@ fn signatures_and_ids_go_back_as_they_came() {
     ];
     let mock = Mock::serve(vec![
         Answer::sse(file("gemini-01-thought-two-calls.sse")),
-        events(&signed),
-        events(&[piece(json!([{"text": "done"}]), Some("STOP"))]),
+        Answer::events(&signed),
+        Answer::events(&[piece(json!([{"text": "done"}]), Some("STOP"))]),
     ]);
     let provider = open(Service {
         dialect: DIALECT,

@@ -6,13 +6,6 @@ mod odd;
 mod sizes;
 
 use agent_core::event::{ErrorClass, Failure};
-use serde_json::Value;
-
-const JSON: &str = "HTTP/1.1 200 OK\ncontent-type: application/json";
-
-fn stream(events: &[Value]) -> String {
-    events.iter().map(|event| format!("data: {event}\n\n")).collect()
-}
 
 fn fails_as(failure: &Failure, class: ErrorClass, words: &str) {
     assert_eq!(failure.class, class, "{}", failure.message);

@@ -5,9 +5,10 @@ use agent_core::provider::ProviderError;
 use providers::{Dialect, LIST_PATIENCE, ListedModel, RemoteModel, Service, ServiceError, list_models};
 use serde_json::{Value, json};
 use talaria_tests::mock::{Mock, Reply as Answer};
+use talaria_tests::remote::handle;
 use talaria_tests::spoken::{DIALECTS, Spoken};
 
-use crate::ask::{KEY, TEAM, ask, ask_once, ask_once_in, handle, model, open, service};
+use crate::ask::{KEY, TEAM, ask, ask_once, ask_once_in, model, open, service};
 
 #[test]
 fn the_key_goes_out_in_its_header_and_shows_up_nowhere() {
@@ -39,7 +40,7 @@ fn check_key_of(dialect: Dialect) {
             echo.clone(),
         ),
         Answer::sse(events),
-        Answer::answer("HTTP/1.1 200 OK\ncontent-type: application/json", echo),
+        Answer::json(echo),
     ]);
     let service = Service {
         dialect,
@@ -105,11 +106,7 @@ fn a_key_that_a_reply_echoes_is_masked_in_all_of_it() {
 #[test]
 fn a_key_that_stands_among_the_models_is_masked() {
     let list = json!({"data": [{"id": format!("m-{KEY}")}, {"id": "m"}]}).to_string();
-    let mock = Mock::serve(vec![Answer::answer(
-        "HTTP/1.1 200 OK\ncontent-type: application/json",
-        list,
-    )])
-    .with_list();
+    let mock = Mock::serve(vec![Answer::json(list)]).with_list();
     let listed = list_models(LIST_PATIENCE, &service(&mock), &handle()).unwrap();
     let ids: Vec<&str> = listed.iter().map(|model| model.id.as_str()).collect();
     assert_eq!(ids, ["m-***", "m"]);

@@ -187,7 +187,7 @@ fn a_refusal_is_shown_and_is_no_plain_stop() {
     let chunk = json!({"choices": [{"delta": {"refusal": "I can't"}, "finish_reason": "stop"}]});
     check(
         "refusal",
-        Answer::sse(format!("data: {chunk}\n\n")),
+        Answer::events(&[chunk]),
         r#"text "I can't" · usage -/-/-/-/- · Refusal"#,
     );
 }

@@ -4,8 +4,9 @@ use agent_core::event::ErrorClass;
 use providers::{Dialect, LIST_PATIENCE, ListedModel, Service, list_models};
 use serde_json::{Value, json};
 use talaria_tests::mock::{Mock, Reply as Answer};
+use talaria_tests::remote::handle;
 
-use crate::ask::{KEY, ask, ask_once_in, ask_with, file, handle, open, service};
+use crate::ask::{KEY, ask, ask_once_in, ask_with, file, open, service};
 use crate::replay::{check_continued, converse};
 use crate::told::{check_complete, check_cuts, check_in, check_stream};
 
@@ -43,15 +44,10 @@ fn a_stream_cut_anywhere_before_its_end_is_never_a_clean_end() {
     });
 }
 
-fn events(events: &[Value]) -> Answer {
-    let lines = events.iter().map(|event| format!("data: {event}\n\n"));
-    Answer::sse(lines.collect::<String>())
-}
-
 /// A reply in these events, ended by a plain end without items.
 fn check(name: &str, mut said: Vec<Value>, expect: &str) {
     said.push(json!({"type": "response.completed", "response": {"status": "completed", "output": []}}));
-    check_in(DIALECT, name, events(&said), expect);
+    check_in(DIALECT, name, Answer::events(&said), expect);
 }
 
 fn message(text: &str) -> Value {
@@ -79,7 +75,7 @@ fn a_text_is_told_once_wherever_it_stands() {
     check("twice", vec![done(0, &message("hi")), done(0, &message("hi"))], hi);
     for before in [vec![], vec![text_delta(0, "hi")], vec![done(0, &message("hi"))]] {
         let end = json!({"type": "response.completed", "response": {"output": [message("hi")]}});
-        check_in(DIALECT, "in the end", events(&[before, vec![end]].concat()), hi);
+        check_in(DIALECT, "in the end", Answer::events(&[before, vec![end]].concat()), hi);
     }
 }
 
@@ -165,7 +161,7 @@ fn a_refusal_or_a_filter_is_no_plain_stop() {
     check_in(
         DIALECT,
         "filter",
-        events(&[
+        Answer::events(&[
             text_delta(0, "par"),
             json!({"type": "response.incomplete", "response": filtered}),
         ]),
@@ -184,7 +180,7 @@ fn arguments_that_lost_their_end_are_not_completed_by_guessing() {
         check_in(
             DIALECT,
             "cut",
-            events(&[said, vec![end.clone()]].concat()),
+            Answer::events(&[said, vec![end.clone()]].concat()),
             &format!("call a read malformed {arguments} · usage -/-/-/-/- · Length"),
         );
     }
@@ -212,7 +208,7 @@ fn an_error_in_a_stream_has_its_class_and_the_services_own_words() {
         (json!({"error": {"message": "no key", "code": 401}}), ErrorClass::Auth),
     ];
     for (event, class) in table {
-        let failure = ask_once_in(DIALECT, events(std::slice::from_ref(&event))).failure();
+        let failure = ask_once_in(DIALECT, Answer::events(std::slice::from_ref(&event))).failure();
         assert_eq!(failure.class, class, "{event}");
         let words = event.pointer("/message").or(event.pointer("/error/message"));
         let words = words
@@ -236,7 +232,7 @@ fn a_reply_of_endless_items_is_broken_off() {
         (&call as &dyn Fn(u64) -> Value, "more than 128 calls"),
         (&|index| text_delta(index, "x"), "more than 1024 items"),
     ] {
-        let failure = ask_once_in(DIALECT, events(&(0..5_000).map(event).collect::<Vec<_>>())).failure();
+        let failure = ask_once_in(DIALECT, Answer::events(&(0..5_000).map(event).collect::<Vec<_>>())).failure();
         assert_eq!(failure.class, ErrorClass::Protocol);
         assert!(failure.message.contains(words), "{}", failure.message);
     }
@@ -244,7 +240,7 @@ fn a_reply_of_endless_items_is_broken_off() {
 
 #[test]
 fn a_reply_that_is_no_stream_is_understood_or_refused() {
-    let json = |body: Value| Answer::answer("HTTP/1.1 200 OK\ncontent-type: application/json", body.to_string());
+    let json = |body: Value| Answer::json(body.to_string());
     let call = json!({"type": "function_call", "id": "f", "call_id": "a", "name": "read", "arguments": "{\"p\":1}"});
     let reply = json!({
         "status": "completed", "error": null, "output": [message("hi"), call], "usage": {"input_tokens": 1},
@@ -287,7 +283,7 @@ fn reasoning_and_calls_go_back_as_they_came() {
         r#"{"type":"reasoning","id":"rs1","summary":[{"type":"summary_text","text":"hm"}],"encrypted_content":"ENC"}"#;
     assert!(first.contains(came));
     let second = first.replace(came, REASONING);
-    let mock = Mock::serve(vec![Answer::sse(first), Answer::sse(second), events(&[])]);
+    let mock = Mock::serve(vec![Answer::sse(first), Answer::sse(second), Answer::events(&[])]);
     let provider = open(Service {
         dialect: DIALECT,
         ..service(&mock)
@@ -321,10 +317,7 @@ fn the_key_goes_out_in_its_header_and_the_models_are_listed() {
             "HTTP/1.1 401 Unauthorized\ncontent-type: application/json",
             json!({"error": {"message": format!("Incorrect API key provided: {KEY}")}}).to_string(),
         ),
-        Answer::answer(
-            "HTTP/1.1 200 OK\ncontent-type: application/json",
-            json!({"object": "list", "data": [{"id": "m"}]}).to_string(),
-        ),
+        Answer::json(json!({"object": "list", "data": [{"id": "m"}]}).to_string()),
     ])
     .with_list();
     let service = Service {

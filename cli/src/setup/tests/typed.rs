@@ -168,7 +168,7 @@ fn service() -> Mock {
         }
         if asked.line == "GET /v1/models" {
             let list = json!({"data": [{"id": "m1"}, {"id": "m2"}]}).to_string();
-            return Reply::answer("HTTP/1.1 200 OK\ncontent-type: application/json", list);
+            return Reply::json(list);
         }
         match asked.body["model"].as_str() {
             Some("m1" | "m2") => Reply::text("ok"),

@@ -6,16 +6,17 @@ use agent_core::provider::{Message, Request, ToolSpec};
 use providers::{Dialect, LIST_PATIENCE, ListedModel, RemoteModel, list_models};
 use serde_json::{Value, json};
 use talaria_tests::mock::{Mock, Reply as Answer};
+use talaria_tests::remote::handle;
 
-use super::{JSON, begin, ending, events, messages, piece, whole_call};
-use crate::ask::{KEY, TEAM, ask, ask_for, ask_once_in, ask_with, file, handle, model, open, prompt};
+use super::{begin, ending, messages, piece, whole_call};
+use crate::ask::{KEY, TEAM, ask, ask_for, ask_once_in, ask_with, file, model, open, prompt};
 use crate::replay::{check_continued, converse, without_breakpoints};
 
 #[test]
 fn signed_thoughts_go_back_unchanged_and_a_request_continues_the_one_before() {
     let hidden = json!({"type": "redacted_thinking", "data": "Ek\u{e9}/+=="});
     let [delta, stop] = ending("tool_use");
-    let second = events(&[
+    let second = Answer::events(&[
         begin(0, hidden.clone()),
         begin(
             1,
@@ -29,7 +30,7 @@ fn signed_thoughts_go_back_unchanged_and_a_request_continues_the_one_before() {
     let mock = Mock::serve(vec![
         Answer::sse(file("anthropic-01-thinking-two-tools.sse")),
         second,
-        events(&[delta, stop]),
+        Answer::events(&[delta, stop]),
     ]);
     let provider = open(messages(&mock));
     let tools = [ToolSpec {
@@ -82,8 +83,8 @@ fn the_key_goes_out_in_its_own_header_and_shows_up_nowhere() {
             "HTTP/1.1 401 Unauthorized\ncontent-type: application/json",
             echo.to_string(),
         ),
-        events(std::slice::from_ref(&echo)),
-        Answer::answer(JSON, echo.to_string()),
+        Answer::events(std::slice::from_ref(&echo)),
+        Answer::json(echo.to_string()),
     ]);
     let service = messages(&mock);
     assert!(!format!("{service:?}").contains(KEY));
@@ -110,7 +111,7 @@ fn the_key_goes_out_in_its_own_header_and_shows_up_nowhere() {
 fn a_key_that_a_reply_echoes_is_masked_in_all_of_it() {
     let (start, end) = KEY.split_at(9);
     let [delta, stop] = ending("tool_use");
-    let answer = events(&[
+    let answer = Answer::events(&[
         begin(0, json!({"type": "thinking", "thinking": "", "signature": ""})),
         piece(
             0,
@@ -144,7 +145,7 @@ fn the_list_of_models_is_asked_for_as_a_whole() {
         ],
         "has_more": false,
     });
-    let mock = Mock::serve(vec![Answer::answer(JSON, list.to_string())]).with_list();
+    let mock = Mock::serve(vec![Answer::json(list.to_string())]).with_list();
     let listed = |id: &str, context_window, max_output| ListedModel {
         images: None,
         id: id.to_owned(),
@@ -166,7 +167,7 @@ fn the_list_of_models_is_asked_for_as_a_whole() {
 #[test]
 fn input_and_reply_fit_into_the_window_in_every_request() {
     let [delta, stop] = ending("end_turn");
-    let mock = Mock::answering(move |_| events(&[delta.clone(), stop.clone()]));
+    let mock = Mock::answering(move |_| Answer::events(&[delta.clone(), stop.clone()]));
     let service = messages(&mock);
     let mut model = model(&service.base_url);
     model.context_window = Some(4000);

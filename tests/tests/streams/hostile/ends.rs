@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 use agent_core::event::ErrorClass;
 use providers::{Dialect, Service};
 use serde_json::json;
-use talaria_tests::mock::{Mock, Reply as Answer};
+use talaria_tests::mock::{Mock, Reply as Answer, stream_of};
 use talaria_tests::spoken::DIALECTS;
 
 use crate::ask::{LIMIT, ask, ask_once, ask_once_in, open, service};
-use crate::hostile::{fails_as, stream};
+use crate::hostile::fails_as;
 use crate::told::{check, check_in, tell};
 
 #[test]
@@ -25,7 +25,7 @@ fn comments_after_the_finish_do_not_keep_a_turn_alive() {
             // Its last event is its end.
             Dialect::OpenaiResponses => continue,
         };
-        let head = stream(&[finish]);
+        let head = stream_of(&[finish]);
         let comment = ": keep\n\n";
         let body = format!("{head}{}", comment.repeat(90));
         let offsets = (0..90).map(|count| head.len() + count * comment.len()).collect();
@@ -51,19 +51,21 @@ fn comments_after_the_finish_do_not_keep_a_turn_alive() {
 #[test]
 fn a_reason_that_nobody_knows_is_told() {
     let ending = |dialect, reason: &str| match dialect {
-        Dialect::OpenaiChat => stream(&[json!({"choices": [{"delta": {"content": "hi"}, "finish_reason": reason}]})]),
-        Dialect::Anthropic => stream(&[
+        Dialect::OpenaiChat => {
+            Answer::events(&[json!({"choices": [{"delta": {"content": "hi"}, "finish_reason": reason}]})])
+        }
+        Dialect::Anthropic => Answer::events(&[
             json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": "hi"}}),
             json!({"type": "message_delta", "delta": {"stop_reason": reason}}),
             json!({"type": "message_stop"}),
         ]),
         Dialect::Gemini => {
-            stream(&[json!({"candidates": [{"content": {"parts": [{"text": "hi"}]}, "finishReason": reason}]})])
+            Answer::events(&[json!({"candidates": [{"content": {"parts": [{"text": "hi"}]}, "finishReason": reason}]})])
         }
         Dialect::OpenaiResponses => unreachable!("it has a status in place of a reason"),
     };
     let check = |dialect, reason: &str, expect: &str, is_told: bool| {
-        let outcome = ask_once_in(dialect, Answer::sse(ending(dialect, reason)));
+        let outcome = ask_once_in(dialect, ending(dialect, reason));
         let remark = outcome.end.as_ref().ok().and_then(|reply| reply.remark.clone());
         assert_eq!(tell(&outcome), format!(r#"text "hi" · {expect}"#), "{reason}");
         let names_it = remark.as_ref().is_some_and(|remark| remark.contains(reason));
@@ -91,13 +93,13 @@ fn a_reason_that_nobody_knows_is_told() {
 #[test]
 fn an_end_that_is_none_is_no_clean_end() {
     let completed = |status: &str| {
-        stream(&[
+        Answer::events(&[
             json!({"type": "response.output_text.delta", "delta": "hi"}),
             json!({"type": "response.completed", "response": {"status": status, "output": []}}),
         ])
     };
     let check = |status: &str, expect: &str| {
-        check_in(Dialect::OpenaiResponses, status, Answer::sse(completed(status)), expect);
+        check_in(Dialect::OpenaiResponses, status, completed(status), expect);
     };
     check("cancelled", r#"text "hi" · error Server"#);
     check("banana", r#"text "hi" · error Server"#);
@@ -108,23 +110,19 @@ fn an_end_that_is_none_is_no_clean_end() {
 
 #[test]
 fn an_error_of_any_form_ends_a_stream() {
-    let begun = stream(&[json!({"choices": [{"delta": {"content": "x"}}]})]);
+    let begun = json!({"choices": [{"delta": {"content": "x"}}]});
     for event in [
         json!({"object": "error", "message": "the engine died", "code": 500}),
         json!({"detail": "the engine died"}),
         json!({"message": "the engine died"}),
     ] {
-        let failure = ask_once(Answer::sse(begun.clone() + &stream(&[event]))).failure();
+        let failure = ask_once(Answer::events(&[begun.clone(), event])).failure();
         fails_as(&failure, ErrorClass::Server, "the engine died");
     }
     let progress = json!({"type": "progress", "message": "loading the model"});
-    let begun = begun + &stream(&[progress]);
     let fine = json!({"error": false, "choices": [{"delta": {"content": "y"}, "finish_reason": "stop"}]});
-    check(
-        "no error",
-        Answer::sse(begun + &stream(&[fine])),
-        r#"text "xy" · usage -/-/-/-/- · Stop"#,
-    );
+    let answer = Answer::events(&[begun, progress, fine]);
+    check("no error", answer, r#"text "xy" · usage -/-/-/-/- · Stop"#);
 }
 
 #[test]

@@ -3,8 +3,9 @@
 use providers::{RemoteModel, Service, ServiceError};
 use serde_json::json;
 use talaria_tests::mock::{Mock, Reply as Answer};
+use talaria_tests::remote::handle;
 
-use crate::ask::{ask, handle, model, open, service};
+use crate::ask::{ask, model, open, service};
 
 #[test]
 fn a_key_is_masked_in_an_error_in_whatever_form() {

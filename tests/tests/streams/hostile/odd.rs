@@ -3,10 +3,10 @@
 use providers::{Dialect, Service, list_models};
 use serde_json::{Value, json};
 use talaria_tests::mock::{Mock, Reply as Answer};
+use talaria_tests::remote::handle;
 use talaria_tests::spoken::{DIALECTS, Spoken};
 
-use crate::ask::{LIMIT, ask_once_in, handle, service};
-use crate::hostile::{JSON, stream};
+use crate::ask::{LIMIT, ask_once_in, service};
 use crate::told::{check, tell};
 
 #[test]
@@ -52,7 +52,7 @@ fn an_odd_entry_costs_only_itself_in_a_list_of_models() {
         let body = json!({ list: entries })
             .to_string()
             .replace("\"id\"", &format!("\"{id}\""));
-        let mock = Mock::serve(vec![Answer::answer(JSON, body)]).with_list();
+        let mock = Mock::serve(vec![Answer::json(body)]).with_list();
         let service = Service {
             dialect,
             ..service(&mock)
@@ -91,7 +91,7 @@ fn a_text_that_is_said_again_is_one() {
     let check = |events: &[Value], expect: &str| {
         check(
             "again",
-            Answer::sse(stream(events)),
+            Answer::events(events),
             &format!("{expect} · usage -/-/-/-/- · Stop"),
         );
     };

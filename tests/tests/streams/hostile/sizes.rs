@@ -3,11 +3,11 @@
 use agent_core::event::ErrorClass;
 use providers::Dialect;
 use serde_json::{Value, json};
-use talaria_tests::mock::Reply as Answer;
+use talaria_tests::mock::{Reply as Answer, stream_of};
 use talaria_tests::spoken::{DIALECTS, Spoken};
 
 use crate::ask::{ask_once, ask_once_in};
-use crate::hostile::{JSON, fails_as, stream};
+use crate::hostile::fails_as;
 
 #[test]
 fn a_reply_of_too_many_values_is_refused_before_it_is_read() {
@@ -17,11 +17,11 @@ fn a_reply_of_too_many_values_is_refused_before_it_is_read() {
             let piece = holding(dialect, &many);
             let streamed = ask_once_in(dialect, Answer::sse(format!("data: {piece}\n\n"))).failure();
             fails_as(&streamed, ErrorClass::Protocol, "more than 30,000 values");
-            let whole = ask_once_in(dialect, Answer::answer(JSON, piece)).failure();
+            let whole = ask_once_in(dialect, Answer::json(piece)).failure();
             fails_as(&whole, ErrorClass::Protocol, "more than 30,000 values");
         }
         let long = format!("{{\"x\":\"{}\"}}", "x".repeat(17 << 20));
-        let whole = ask_once_in(dialect, Answer::answer(JSON, long)).failure();
+        let whole = ask_once_in(dialect, Answer::json(long)).failure();
         fails_as(&whole, ErrorClass::Protocol, "more than 16 MiB");
     }
 }
@@ -53,7 +53,7 @@ fn arguments_of_calls_are_bounded() {
     };
     let calls: Vec<Value> = (0..6).map(call).collect();
     let end = json!({"choices": [{"delta": {}, "finish_reason": "tool_calls"}]});
-    let failure = ask_once(Answer::sse(stream(&calls) + &stream(&[end]))).failure();
+    let failure = ask_once(Answer::events(&[calls, vec![end]].concat())).failure();
     fails_as(&failure, ErrorClass::Protocol, "more than 30,000 values");
 }
 
@@ -82,7 +82,7 @@ fn what_goes_back_unchanged_is_bounded_and_its_loss_costs_no_reply() {
             };
             let pieces: Vec<Value> = (0..count).flat_map(piece).collect();
             let end = Spoken::text("hi").reply(dialect);
-            (stream(&pieces), end)
+            (stream_of(&pieces), end)
         };
         let reply = |size, count| {
             let (pieces, end) = seals(size, count);
@@ -100,7 +100,7 @@ fn a_reply_of_endless_blocks_is_broken_off() {
     let block =
         |index: usize| json!({"type": "content_block_start", "index": index, "content_block": {"type": "thinking"}});
     let blocks: Vec<Value> = (0..5_000).map(block).collect();
-    let failure = ask_once_in(Dialect::Anthropic, Answer::sse(stream(&blocks))).failure();
+    let failure = ask_once_in(Dialect::Anthropic, Answer::events(&blocks)).failure();
     fails_as(&failure, ErrorClass::Protocol, "blocks in one reply");
 }
 
@@ -114,9 +114,9 @@ fn no_sentence_is_longer_than_a_person_reads() {
             Dialect::Anthropic => json!({"type": "content_block_start", "index": 0, "content_block": long}),
             Dialect::Gemini => json!({ "candidates": long }),
         };
-        let failure = ask_once_in(dialect, Answer::sse(stream(&[wrong]))).failure();
+        let failure = ask_once_in(dialect, Answer::events(&[wrong])).failure();
         fails_as(&failure, ErrorClass::Protocol, "sent an event that is");
-        let plain = ask_once_in(dialect, Answer::answer(JSON, format!("{{\"error\":\"{long}\"}}"))).failure();
+        let plain = ask_once_in(dialect, Answer::json(format!("{{\"error\":\"{long}\"}}"))).failure();
         fails_as(&plain, ErrorClass::Server, "failed: ZZZ");
     }
     let head = format!("HTTP/1.1 302 Found\nlocation: https://e.example/{}", "a".repeat(60_000));
