@@ -232,7 +232,8 @@ fn signatures_and_ids_go_back_as_they_came() {
     assert_eq!(requests[2].body["contents"], expect);
     assert_eq!(ids[2], "x");
     assert_ne!(ids[0], ids[1]);
-    check_continued(&requests, |body| body.strip_suffix("]}"));
+    let bodies: Vec<String> = requests.iter().map(|asked| asked.raw.clone()).collect();
+    check_continued(&bodies, |body| body.strip_suffix("]}"));
 }
 
 fn id_of_result(message: &Message) -> Option<&str> {

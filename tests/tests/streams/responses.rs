@@ -307,7 +307,8 @@ fn reasoning_and_calls_go_back_as_they_came() {
     assert_eq!(requests[1].body["input"], expect);
     let last = &requests[2].raw;
     assert!(requests[1].raw.contains(came) && last.contains(came) && last.contains(REASONING));
-    check_continued(&requests, |body| body.strip_suffix("]}"));
+    let bodies: Vec<String> = requests.iter().map(|asked| asked.raw.clone()).collect();
+    check_continued(&bodies, |body| body.strip_suffix("]}"));
 }
 
 #[test]
