@@ -115,7 +115,7 @@ fn a_stored_key_that_is_not_kept_is_neither_sent_nor_left() {
     terminal.read_until("Keep the stored MINE_API_KEY?");
     terminal.press(b"n");
     terminal.read_until("or Enter for none");
-    terminal.enter("");
+    terminal.enter_unseen("");
     terminal.read_until("removed MINE_API_KEY");
     assert_eq!(child.wait().unwrap().code(), Some(0));
     let requests = mock.requests();

@@ -75,10 +75,11 @@ impl Terminal {
         self.send(key);
     }
 
-    /// Types a line once the program reads lines and not keys.
-    pub(crate) fn enter(&mut self, text: &str) {
-        wait_until("it reads lines", || {
-            tcgetattr(&self.keys).unwrap().local_modes.contains(LocalModes::ICANON)
+    /// Types a line once the program reads one that is not shown; it throws away what was typed before.
+    pub(crate) fn enter_unseen(&mut self, text: &str) {
+        wait_until("it reads a line unseen", || {
+            let modes = tcgetattr(&self.keys).unwrap().local_modes;
+            modes.contains(LocalModes::ICANON) && !modes.contains(LocalModes::ECHO)
         });
         self.send(format!("{text}\n").as_bytes());
     }
