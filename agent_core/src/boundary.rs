@@ -75,6 +75,11 @@ pub fn is_secret_name(path: &Path) -> bool {
     is_secret(&parts(path))
 }
 
+/// Whether writing a path, by its name alone, steers tools of the user.
+pub fn is_protected_name(path: &Path) -> bool {
+    is_protected(&parts(path))
+}
+
 fn parts(path: &Path) -> Vec<String> {
     path.components()
         .filter_map(|component| match component {

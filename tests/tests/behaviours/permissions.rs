@@ -106,7 +106,7 @@ fn a_question_holds_the_whole_call() {
 
 #[test]
 fn always_is_offered_only_where_it_has_an_exact_meaning() {
-    let table: [(&str, (&str, Value), bool); 10] = [
+    let table: [(&str, (&str, Value), bool); 19] = [
         ("an edit inside", creates("a.txt"), true),
         ("a plain command", runs("touch b"), true),
         ("a compound command", runs("touch b; touch c"), false),
@@ -117,6 +117,19 @@ fn always_is_offered_only_where_it_has_an_exact_meaning() {
         ("a secret file", creates(".env"), false),
         ("a protected file", creates(".git/config"), false),
         ("a file outside", creates("../outside.txt"), false),
+        ("a command on a hook", runs("touch .git/hooks/x"), false),
+        ("a command that reads a secret", runs("cat .env"), false),
+        ("a command that adds to a secret", runs("tee -a .env"), false),
+        ("a command that makes a protected file", runs("cp a.txt .envrc"), false),
+        ("a command on instructions", runs("touch AGENTS.md"), false),
+        ("a command on a file outside", runs("touch ../outside"), false),
+        ("a command that reads outside", runs("cat /etc/shadow"), false),
+        ("a command that removes outside", runs("rm -r /tmp/talaria-none"), false),
+        (
+            "an option that leads outside",
+            runs("touch --reference=../outside b"),
+            false,
+        ),
     ];
     let mut replies: Vec<Value> = table
         .iter()

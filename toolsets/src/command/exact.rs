@@ -1,4 +1,5 @@
-//! Which commands a standing grant may cover: one plain command whose program says what it does.
+//! Which commands a standing grant may cover: one plain command whose program says what it does, and whose words lead
+//! nowhere that is asked about by itself.
 
 use agent_core::plan::ExactCommand;
 
@@ -55,7 +56,8 @@ pub(super) fn command(steps: &[Step], ground: &Ground<'_>) -> Option<ExactComman
         return None;
     };
     let (name, args) = words.split_first()?;
-    if name.contains('/') || runs_others(name, args) {
+    let leads_out = |arg: &String| paths(arg).any(|path| !ground.is_usual(path));
+    if name.contains('/') || runs_others(name, args) || args.iter().any(leads_out) {
         return None;
     }
     let program = ground.program(name)?;
@@ -65,6 +67,15 @@ pub(super) fn command(steps: &[Step], ground: &Ground<'_>) -> Option<ExactComman
         program,
         args: args.to_vec(),
     })
+}
+
+/// What of a word may be a path: all of it, what is behind a `=`, and what is glued to an option of one letter. Nobody
+/// knows which words a program opens; one that is none costs a question and nothing more.
+fn paths(word: &str) -> impl Iterator<Item = &str> {
+    let value = word.split_once('=').map(|(_, value)| value);
+    let glued = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
+    let glued = glued.and_then(|rest| rest.get(1..));
+    std::iter::once(word).chain(value).chain(glued)
 }
 
 fn runs_others(name: &str, args: &[String]) -> bool {

@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 
-use agent_core::boundary::is_secret_name;
+use agent_core::boundary::{is_protected_name, is_secret_name};
 
 use super::Ground;
 
@@ -47,10 +47,21 @@ impl Ground<'_> {
             && !self.is_forbidden(&place)
     }
 
+    /// Whether the path, from `cwd`, needs no question of its own: it may be read, and writing it steers nothing.
+    pub(super) fn is_usual(&self, path: &str) -> bool {
+        let named = self.cwd.join(path);
+        let steers = |path: &Path| is_protected_name(self.below_root(path));
+        self.may_read(self.cwd, path) && !steers(&named) && !steers(&real(&named))
+    }
+
     /// Whether it holds credentials by its name below the root it lies in.
     fn is_secret(&self, path: &Path) -> bool {
+        is_secret_name(self.below_root(path))
+    }
+
+    fn below_root<'p>(&self, path: &'p Path) -> &'p Path {
         let below = self.roots.iter().find_map(|root| path.strip_prefix(root).ok());
-        is_secret_name(below.unwrap_or(path))
+        below.unwrap_or(path)
     }
 
     pub(super) fn in_roots(&self, place: &Path) -> bool {
