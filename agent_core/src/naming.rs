@@ -1,5 +1,6 @@
 //! A better title than the first line of a prompt: by the session's model, in the background, once a first exchange is
-//! over. It never delays a turn, since the next prompt ends it, and never fails one.
+//! over. It never delays a turn, since the next prompt ends it, and never fails one. What the service fails at, or the
+//! next prompt ends, is tried once more after that prompt; a title that is none is not asked for again.
 
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,6 +15,7 @@ use crate::event::{Event, SessionChange};
 use crate::history::Exchange;
 use crate::provider::{Delta, Message, Provider, Request, Usage};
 use crate::session::Session;
+use crate::settings::Standing;
 use crate::title;
 
 const SYSTEM: &str = "You give conversations their titles.";
@@ -29,10 +31,10 @@ pub(crate) fn begin(engine: &Arc<Engine>, session: &Arc<Session>, provider: Arc<
     if !engine.preferences.names_sessions || provider.model().origin.base_url.is_empty() {
         return;
     }
-    let Some(provisional) = session.standing().provisional_title else {
+    let Some(exchange) = session.exchange() else { return };
+    let Some(provisional) = session.change_standing(Standing::try_title) else {
         return;
     };
-    let Some(exchange) = session.exchange() else { return };
     let cancel = session.begin_naming();
     let (engine, session) = (Arc::clone(engine), Arc::clone(session));
     engine.begin_work();
@@ -41,8 +43,9 @@ pub(crate) fn begin(engine: &Arc<Engine>, session: &Arc<Session>, provider: Arc<
         let named = catch_unwind(AssertUnwindSafe(|| ask(provider.as_ref(), &exchange, &cancel)));
         if let Ok(Some(Suggested { title, usage })) = named {
             session.spend(None, usage);
-            if let Some(title) = title {
-                give(&session, &provisional, title, &cancel);
+            match title {
+                Some(title) => give(&session, &provisional, title, &cancel),
+                None => session.change_standing(|standing| standing.provisional_title = None),
             }
         }
         engine.end_work();

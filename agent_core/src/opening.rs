@@ -118,6 +118,7 @@ pub(crate) fn restore(
     let standing = Standing {
         title: record.title.clone(),
         provisional_title: None,
+        title_tries: 0,
         system: Some(record.system.as_str().into()),
         instructions: record.instructions.clone(),
         new_instructions: None,

@@ -38,6 +38,8 @@ pub(crate) struct Standing {
     pub(crate) title: Option<String>,
     /// The title is this, the first line of a prompt, and a better one may take its place.
     pub(crate) provisional_title: Option<String>,
+    /// How often the model was asked for that better one.
+    pub(crate) title_tries: u32,
     /// Its system prompt; none before its first turn.
     pub(crate) system: Option<Arc<str>>,
     /// The client's part of its system prompt.
@@ -76,6 +78,14 @@ impl Settings {
 }
 
 impl Standing {
+    /// The provisional title, if the model is to be asked for a better one: twice at most, however that goes.
+    pub(crate) fn try_title(&mut self) -> Option<String> {
+        const MOST: u32 = 2;
+        let provisional = self.provisional_title.clone().filter(|_| self.title_tries < MOST);
+        self.title_tries += u32::from(provisional.is_some());
+        provisional
+    }
+
     /// Takes the client's instructions: for the system prompt that is to be made, or for another one where there is one.
     /// A client that says nothing leaves those that there are.
     pub(crate) fn instruct(&mut self, instructions: Option<Instructions>) {

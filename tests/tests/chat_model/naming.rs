@@ -61,6 +61,35 @@ fn a_model_that_gives_no_title_changes_and_fails_nothing() {
 }
 
 #[test]
+fn a_title_that_can_not_be_had_is_asked_for_twice_at_most() {
+    let long = "word ".repeat(40);
+    for (reply, least) in [
+        (Reply::answer("HTTP/1.1 500 Internal Server Error", "no"), 2),
+        (Reply::silence(), 2),
+        // It is the answer, unless the next prompt is faster.
+        (Reply::text(" \n"), 1),
+        (Reply::text(&long), 1),
+    ] {
+        let mock = Mock::answering(|_| Reply::text("fine")).with_title(reply);
+        let home = Home::with_config(&config_of(&mock, ""));
+        let (mut client, session) = Client::with_session(&home);
+        for turn in 1..=5 {
+            assert_eq!(client.prompt(&session, "first line"), "end_turn");
+            assert!(mock.wait_titles(turn.min(least), LIMIT));
+        }
+        // Whatever the first session still asks for comes before what this one does.
+        let next = client.new_session(&home.workspace());
+        let before = mock.titles().len();
+        assert_eq!(client.prompt(&next, "second line"), "end_turn");
+        assert!(mock.wait_titles(before + 1, LIMIT));
+        let asked = mock.titles();
+        let tries = asked.iter().filter(|asked| asked.raw.contains("first line")).count();
+        assert!((least..=2).contains(&tries), "{tries}");
+        assert_eq!(title_of(&mut client, &session), "first line");
+    }
+}
+
+#[test]
 fn the_search_for_a_title_delays_neither_the_next_turn_nor_the_end() {
     let mock = Mock::answering(|_| Reply::text("fine")).with_title(Reply::silence());
     let home = Home::with_config(&config_of(&mock, ""));
