@@ -9,7 +9,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use crate::cancel::Cancel;
-use crate::event::{Envelope, Event, SessionChange, Severity};
+use crate::event::{ContextUse, Envelope, Event, SessionChange, Severity};
 use crate::id::{MessageId, SessionId, TurnId};
 use crate::outward::{Answer, CallError, CallId, Outlet, Outward, Parcel, SessionView, pieces};
 use crate::replay::Replay;
@@ -205,6 +205,12 @@ impl Line {
     /// Shows an option's new value, in its place among the session's events.
     pub(crate) fn show(&self, change: SessionChange, view: SessionView) {
         self.send(&mut self.0.state.lock(), Outward::OptionChanged { change, view });
+    }
+
+    /// Shows how full the context is, in its place among the session's events.
+    pub(crate) fn show_context(&self, context: ContextUse) {
+        let session = self.0.session.clone();
+        self.send(&mut self.0.state.lock(), Outward::ContextChanged { session, context });
     }
 
     /// Sends an answer in its place among the session's events.

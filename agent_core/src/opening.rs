@@ -180,6 +180,7 @@ fn has_chosen(engine: &Engine, record: &SessionRecord) -> Result<bool, StoreErro
 pub(crate) fn follow_setup(engine: &Engine, session: &Session) {
     if let Some(change) = followed(engine, session) {
         options::tell(session, session.running(), change);
+        session.show_context();
     }
 }
 
@@ -215,7 +216,7 @@ fn followed(engine: &Engine, session: &Session) -> Option<SessionChange> {
         return None;
     }
     session.change_standing(|standing| {
-        standing.context = None;
+        standing.resize_context();
         standing.notices.push(Event::Notice {
             severity: Severity::Info,
             title: format!("{model} answers now: when this session began no model was configured"),

@@ -7,6 +7,7 @@ use crate::id::TurnId;
 use crate::outward::CallError;
 use crate::provider::{ModelRef, ThoughtLevel};
 use crate::session::Session;
+use crate::settings::Standing;
 use crate::setup::SetupError;
 
 /// Sets the mode by its id. What runs already goes on by the mode it was judged in.
@@ -40,8 +41,9 @@ pub(crate) fn set_model(engine: &Engine, session: &Session, turn: Option<TurnId>
         settings.provider = provider;
         settings.model_is_chosen = true;
     });
-    session.change_standing(|standing| standing.context = None);
+    session.change_standing(Standing::resize_context);
     tell(session, turn, SessionChange::Model(model));
+    session.show_context();
     Ok(())
 }
 

@@ -33,6 +33,13 @@ pub enum Outward {
         /// The session as it is now.
         view: SessionView,
     },
+    /// The model's context is this full now, and no step says so.
+    ContextChanged {
+        /// The session.
+        session: SessionId,
+        /// What is used, and of how much.
+        context: ContextUse,
+    },
     /// A tool asks the surface for something; the answer goes to
     /// [`Runtime::reply`](crate::runtime::Runtime::reply).
     Ask(Ask),

@@ -127,8 +127,14 @@ impl Session {
             models,
             thought: state.settings.thought,
             commands: slash::COMMANDS.to_vec(),
-            context: state.standing.context.or_else(|| state.empty_context()),
+            context: state.context(),
         }
+    }
+
+    /// Shows how full the context is, where that has changed without a step.
+    pub(crate) fn show_context(&self) {
+        let context = self.state.lock().context();
+        context.into_iter().for_each(|context| self.line.show_context(context));
     }
 
     /// Takes a prompt in, if the backlog has room for it or it begins at once: if it could and there `is_thread`.
@@ -313,12 +319,15 @@ impl Session {
 }
 
 impl State {
-    /// The context of a session that was never prompted.
-    fn empty_context(&self) -> Option<ContextUse> {
-        self.standing.system.is_none().then(|| ContextUse {
-            used: 0,
-            window: self.settings.provider.model().context_window,
-            cost_nano_usd: None,
+    /// How full the context is: nothing is used in a session that was never prompted, and where no model has answered
+    /// since it changed, its size is that of the model that is asked next.
+    fn context(&self) -> Option<ContextUse> {
+        let is_new = self.standing.system.is_none();
+        let known = self.standing.context.or_else(|| is_new.then(ContextUse::default))?;
+        let of_model = || self.settings.provider.model().context_window;
+        Some(ContextUse {
+            window: known.window.or_else(of_model),
+            ..known
         })
     }
 }

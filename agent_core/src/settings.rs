@@ -96,6 +96,13 @@ impl Standing {
         }
     }
 
+    /// The context is another model's from now on, and as large as that says.
+    pub(crate) fn resize_context(&mut self) {
+        if let Some(context) = &mut self.context {
+            context.window = None;
+        }
+    }
+
     /// The notes that told the model of changes are out of its history; the next one tells all of it again.
     pub(crate) fn forget_notes(&mut self) {
         if self.begun.is_some() {

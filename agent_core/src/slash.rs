@@ -11,7 +11,7 @@ use crate::claim;
 use crate::compact::{Compactor, Made, Reason};
 use crate::content::{Content, plain_text};
 use crate::engine::Engine;
-use crate::event::{Event, HistoryMove, SessionChange, StopReason};
+use crate::event::{ContextUse, Event, HistoryMove, SessionChange, StopReason};
 use crate::history::History;
 use crate::id::{MessageId, TurnId};
 use crate::line::Voice;
@@ -310,9 +310,9 @@ fn context(engine: &Engine, session: &Session) -> Result<String, TurnError> {
     let (user, model, tools) = history.counts();
     let (standing, settings) = (session.standing(), session.settings());
     let used = match standing.context {
-        Some(context) => context.used,
-        None if history.messages().is_empty() => 0,
-        None => {
+        Some(context) if context.used > 0 => context.used,
+        _ if history.messages().is_empty() => 0,
+        _ => {
             let system = standing.system.unwrap_or_default();
             history.tokens(provider::fixed_size(&system, &settings.specs()))
         }
@@ -330,8 +330,12 @@ fn context(engine: &Engine, session: &Session) -> Result<String, TurnError> {
 }
 
 fn clear(session: &Session, turn: TurnId) {
+    let context = ContextUse {
+        cost_nano_usd: session.spent(None),
+        ..ContextUse::default()
+    };
     session.change_standing(|standing| {
-        standing.context = None;
+        standing.context = Some(context);
         standing.forget_notes();
     });
     let moved = Event::HistoryMoved {
@@ -339,6 +343,7 @@ fn clear(session: &Session, turn: TurnId) {
         why: HistoryMove::Clear,
     };
     session.line.emit(Some(turn), moved);
+    session.show_context();
 }
 
 fn set_title(session: &Session, turn: TurnId, argument: &str) -> String {

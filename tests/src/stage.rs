@@ -203,7 +203,11 @@ impl Stage {
                     }
                 }
                 Outward::Replay(envelope) => lines.add(format!("old {}", self.names.line(&envelope.event))),
-                Outward::OptionChanged { .. } | Outward::Ask(_) | Outward::TakeBack(_) | Outward::Answer { .. } => {}
+                Outward::OptionChanged { .. }
+                | Outward::ContextChanged { .. }
+                | Outward::Ask(_)
+                | Outward::TakeBack(_)
+                | Outward::Answer { .. } => {}
             }
         }
     }
@@ -239,7 +243,11 @@ impl Stage {
                     assert!(result.is_ok(), "{result:?}");
                     return lines.text;
                 }
-                Outward::OptionChanged { .. } | Outward::Ask(_) | Outward::TakeBack(_) | Outward::Answer { .. } => {}
+                Outward::OptionChanged { .. }
+                | Outward::ContextChanged { .. }
+                | Outward::Ask(_)
+                | Outward::TakeBack(_)
+                | Outward::Answer { .. } => {}
             }
         }
     }

@@ -14,7 +14,10 @@ pub(super) fn weight(outward: &Outward) -> usize {
     match outward {
         Outward::Live(envelope) | Outward::Replay(envelope) => FLAT + event_weight(&envelope.event),
         Outward::Ask(ask) => FLAT + request_weight(&ask.request),
-        Outward::OptionChanged { .. } | Outward::TakeBack(_) | Outward::Answer { .. } => FLAT,
+        Outward::OptionChanged { .. }
+        | Outward::ContextChanged { .. }
+        | Outward::TakeBack(_)
+        | Outward::Answer { .. } => FLAT,
     }
 }
 

@@ -42,7 +42,12 @@ pub(super) fn fold(record: &mut SessionRecord, envelope: &Envelope, at_ms: i64) 
         Event::HistoryMoved { why, .. } => {
             record.told.clone_from(&record.begun);
             match why {
-                HistoryMove::Clear => record.context = None,
+                HistoryMove::Clear => {
+                    record.context = Some(ContextUse {
+                        cost_nano_usd: record.usage.cost_nano_usd,
+                        ..ContextUse::default()
+                    });
+                }
                 HistoryMove::Refusal => {}
             }
         }
@@ -65,7 +70,12 @@ fn change_session(record: &mut SessionRecord, change: &SessionChange) {
     match change {
         SessionChange::Title(title) => record.title = Some(title.clone()),
         SessionChange::Mode(mode) => record.mode = *mode,
-        SessionChange::Model(model) => record.model = model.clone(),
+        SessionChange::Model(model) => {
+            record.model = model.clone();
+            if let Some(context) = &mut record.context {
+                context.window = None;
+            }
+        }
         SessionChange::Thought(level) => record.thought = *level,
         SessionChange::Cwd(cwd) => record.cwd.clone_from(cwd),
         SessionChange::Told(facts) => record.told = Some(facts.clone()),

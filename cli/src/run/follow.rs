@@ -83,6 +83,7 @@ fn of_session(outward: Outward, session: &SessionId) -> Option<Envelope> {
         Outward::Live(_)
         | Outward::Replay(_)
         | Outward::OptionChanged { .. }
+        | Outward::ContextChanged { .. }
         | Outward::Ask(_)
         | Outward::TakeBack(_)
         | Outward::Answer { .. } => None,

@@ -94,6 +94,7 @@ impl Calls<'_> {
                 Some(
                     Outward::Answer { .. }
                     | Outward::OptionChanged { .. }
+                    | Outward::ContextChanged { .. }
                     | Outward::Ask(_)
                     | Outward::TakeBack(_)
                     | Outward::Live(_)

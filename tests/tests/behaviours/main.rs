@@ -12,6 +12,7 @@ mod failures;
 mod faults;
 mod files;
 mod forks;
+mod gauge;
 mod instructions;
 mod loads;
 mod options;

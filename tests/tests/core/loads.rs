@@ -64,6 +64,7 @@ fn a_load_sends_a_very_long_message_in_pieces() {
             Outward::Answer { call: answered, .. } if answered == call => break,
             Outward::Live(_)
             | Outward::OptionChanged { .. }
+            | Outward::ContextChanged { .. }
             | Outward::Ask(_)
             | Outward::TakeBack(_)
             | Outward::Answer { .. } => {}

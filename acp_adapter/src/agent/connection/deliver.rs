@@ -20,6 +20,11 @@ impl Connection {
             Some(Outward::Live(envelope)) => self.live(envelope),
             Some(Outward::Replay(envelope)) => self.replay(envelope),
             Some(Outward::OptionChanged { change, view }) => self.option_changed(&change, &view),
+            Some(Outward::ContextChanged { session, context }) => {
+                if let Some(usage) = view::usage(context) {
+                    self.update(&session, usage);
+                }
+            }
             Some(Outward::Ask(ask)) => {
                 let id = self.outbound.ask_for(&ask);
                 self.outbox.line(asks::line(id, ask));
