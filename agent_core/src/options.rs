@@ -27,8 +27,10 @@ pub(crate) fn set_mode(session: &Session, turn: Option<TurnId>, id: &str) -> Res
 pub(crate) fn set_model(engine: &Engine, session: &Session, turn: Option<TurnId>, name: &str) -> Result<(), CallError> {
     let settings = session.settings();
     let model = find(&settings.models, name)?;
-    if let Some(meant) = engine.setup.meant(&settings.config, &model) {
-        return Err(bad(format!("there is no model `{model}`: did you mean `{meant}`?")));
+    // One that was opened before is no slip.
+    let is_known = settings.provider.model().name == model || engine.preferences.model.as_ref() == Some(&model);
+    if let Some(doubt) = engine.setup.doubt(&settings.config, &model).filter(|_| !is_known) {
+        return Err(bad(doubt));
     }
     let provider = engine
         .setup

@@ -20,8 +20,9 @@ pub trait Setup: Send + Sync {
     /// [`SetupError::NoCredentials`] without its key, [`SetupError::UnknownModel`] for a name that nobody serves.
     fn provider(&self, config: &Config, model: &ModelRef) -> Result<Arc<dyn Provider>, SetupError>;
 
-    /// The model that a name was probably meant for, where it is known what the service has: another one, named alike.
-    fn meant(&self, _config: &Config, _model: &ModelRef) -> Option<ModelRef> {
+    /// What speaks against a model's name, in a sentence, where it is known what its provider has. Nothing does against
+    /// one that the configuration itself names.
+    fn doubt(&self, _config: &Config, _model: &ModelRef) -> Option<String> {
         None
     }
 

@@ -11,6 +11,7 @@ mod checks;
 mod config;
 mod credentials;
 mod doctor;
+mod doubt;
 mod exit;
 mod guess;
 mod known;

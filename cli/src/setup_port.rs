@@ -14,8 +14,8 @@ use parking_lot::Mutex;
 use crate::catalogue::{self, Catalogue};
 use crate::config;
 use crate::credentials::{self, Credentials, Environment, Key};
+use crate::doubt::doubt;
 use crate::guess;
-use crate::nearest::nearest;
 use crate::paths::Paths;
 use crate::service::{self, Backend, KeyRule, Remote, ResolveError};
 use crate::wiring::{self, Handle, Http, LIST_PATIENCE, ListedModel, Service};
@@ -149,25 +149,8 @@ impl Setup for UserSetup {
         }
     }
 
-    fn meant(&self, config: &Config, model: &ModelRef) -> Option<ModelRef> {
-        let entry = config.providers.get(&model.provider);
-        let is_named = entry.is_some_and(|entry| entry.models.iter().any(|named| named.id == model.model));
-        let Ok(Backend::Remote(remote)) = service::resolve(&model.provider, config) else {
-            return None;
-        };
-        let catalogue = self.catalogue();
-        let mut listed = catalogue
-            .models(&remote.base_url)
-            .iter()
-            .map(|listed| listed.id.as_str());
-        if is_named || listed.clone().any(|id| id == model.model) {
-            return None;
-        }
-        let near = nearest(&model.model, listed.by_ref())?;
-        Some(ModelRef {
-            model: near.to_owned(),
-            ..model.clone()
-        })
+    fn doubt(&self, config: &Config, model: &ModelRef) -> Option<String> {
+        doubt(config, &self.catalogue(), model)
     }
 
     fn models(&self, config: &Config) -> Vec<ModelRef> {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use talaria_tests::client::{Client, Home, option};
 use talaria_tests::mock::{Mock, Reply};
 use talaria_tests::stage::LIMIT;
-use talaria_tests::start::config_of;
+use talaria_tests::start::{config_of, initialized};
 
 use crate::play::{conversation, home, questions, says, set_mode, set_option, two_providers};
 
@@ -119,6 +119,36 @@ fn a_set_option_is_answered_with_the_whole_list_and_a_wrong_one_is_refused() {
         )
         .unwrap_err();
     assert_eq!(error["code"], -32002);
+}
+
+#[test]
+fn a_model_that_its_providers_list_lacks_is_refused_when_it_is_chosen() {
+    let mock = Mock::answering(|_| Reply::text("hello"));
+    let models = "models = [{ id = \"m\", context_window = 4096 }, { id = \"large\", context_window = 4096 }]\n";
+    let home = Home::with_config(&config_of(&mock, models));
+    let mut command = home.command(&["acp", "--model", "mock/unlisted"]);
+    command.current_dir(home.workspace());
+    let mut client = initialized(command);
+    let session = client.new_session(&home.workspace());
+    for (wrong, says) in [
+        ("mock/typo", "`mock/m`, `mock/large`"),
+        ("mock/lareg", "did you mean `mock/large`?"),
+    ] {
+        let error = set_option(&mut client, &session, "model", wrong).unwrap_err();
+        assert_eq!(
+            (&error["code"], &error["data"]["field"]),
+            (&json!(-32602), &json!("value"))
+        );
+        let from = client.log.len();
+        client.prompt(&session, &format!("/model {wrong}"));
+        let said = client.said(from);
+        assert!(said.contains(says) && !said.contains("(now)"), "{said}");
+    }
+    for right in ["mock/large", "m", "mock/unlisted"] {
+        set_option(&mut client, &session, "model", right).unwrap();
+    }
+    assert_eq!(client.prompt(&session, "hi"), "end_turn");
+    assert_eq!(mock.requests()[0].body["model"], "unlisted");
 }
 
 #[test]
