@@ -101,6 +101,11 @@ impl Compactor<'_> {
             if self.history.bytes_after(before, &Compaction::Outputs) <= goal {
                 return Ok(self.put(before, Compaction::Outputs));
             }
+            // Not even an empty one would help where what stays is what is long.
+            let empty = Compaction::Summary { text: String::new() };
+            if self.history.bytes_after(before, &empty) >= all {
+                continue;
+            }
             let Some(text) = summary::of(&mut self, before, reason, focus)? else {
                 return Ok(Made::NoSummary);
             };

@@ -12,6 +12,8 @@ const SHORT: usize = 300;
 const OPENING: &str = "[What was said before was summarised to make room. The summary:]";
 /// What stands as the model's answer to it: a conversation changes hands with each message.
 const ANSWER: &str = "[I go on from this summary.]";
+/// What stands as its answer to a prompt whose own one is in the summary.
+const ANSWERED: &str = "[I have answered this; the summary says how.]";
 /// What stands for a picture.
 const PICTURE: &str = "[A picture, left out to make room.]";
 
@@ -78,8 +80,7 @@ impl History {
             }
             Compaction::Summary { text } => {
                 let takes: usize = old.iter().map(Message::size).sum();
-                let puts = self.heading(index, text).iter().map(Message::size).sum::<usize>();
-                (takes, puts + self.lost_prompt(index).map_or(0, Message::size))
+                (takes, self.in_place(index, text).iter().map(Message::size).sum())
             }
         };
         all - takes + puts
@@ -100,45 +101,52 @@ impl History {
         self.weigh();
     }
 
-    /// The summary stands first, then the last prompt if that would be gone, then what is left.
+    /// Puts a summary in the place of the messages before `index`.
     fn put_summary(&mut self, index: usize, text: &str) {
         let row = self.rows.get(index).copied().unwrap_or(self.seq);
-        let mut first = self.heading(index, text);
-        let prompt = self.lost_prompt(index).cloned();
-        self.turn_start = match prompt.is_some() {
-            true => first.len(),
-            false => (self.turn_start + first.len()).saturating_sub(index),
+        let first = self.in_place(index, text);
+        let prompt = self.lost_prompt(index);
+        self.turn_start = match first.iter().position(|message| Some(message) == prompt) {
+            Some(prompt) => prompt,
+            None => (self.turn_start + first.len()).saturating_sub(index),
         };
-        first.extend(prompt);
         self.seen = self.seen.max(index) - index + first.len();
         self.rows.splice(..index, first.iter().map(|_| row));
         self.messages.splice(..index, first);
     }
 
-    /// The messages that bring a summary in the place of those before `index`.
-    fn heading(&self, index: usize, text: &str) -> Vec<Message> {
+    /// What comes in the place of the messages before `index`: the summary, then the last prompt if that would be gone.
+    fn in_place(&self, index: usize, text: &str) -> Vec<Message> {
         let mut first = vec![Message::User(vec![Content::text(format!("{OPENING}\n\n{text}"))])];
         // Who speaks changes with each message.
         let next_speaks = matches!(self.messages.get(index), Some(Message::Assistant { .. }));
-        if self.lost_prompt(index).is_some() || !next_speaks {
-            first.push(Message::Assistant {
-                text: ANSWER.to_owned(),
-                thought: String::new(),
-                calls: Vec::new(),
-                native: None,
-            });
+        let prompt = self.lost_prompt(index);
+        if prompt.is_some() || !next_speaks {
+            first.push(answer(ANSWER));
+        }
+        first.extend(prompt.cloned());
+        if prompt.is_some() && self.turn.is_none() && index == self.messages.len() {
+            first.push(answer(ANSWERED));
         }
         first
     }
 
-    /// The prompt that the model works on, if it is among the messages before `index`.
+    /// The last prompt, if it is among the messages before `index`.
     fn lost_prompt(&self, index: usize) -> Option<&Message> {
-        let is_lost = self.turn.is_some() && self.turn_start < index;
-        is_lost.then(|| &self.messages[self.turn_start])
+        self.messages[..index].get(self.turn_start)
     }
 
     fn index_of(&self, row: u64) -> usize {
         self.rows.partition_point(|other| *other < row)
+    }
+}
+
+fn answer(text: &str) -> Message {
+    Message::Assistant {
+        text: text.to_owned(),
+        thought: String::new(),
+        calls: Vec::new(),
+        native: None,
     }
 }
 

@@ -4,6 +4,7 @@
 
 mod cancel;
 mod circles;
+mod compacting;
 mod costs;
 mod credentials;
 mod ends;
