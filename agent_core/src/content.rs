@@ -72,6 +72,14 @@ pub fn plain_text(content: &[Content]) -> String {
     texts.join("\n")
 }
 
+/// Whether there is nothing in a message but blanks.
+pub(crate) fn is_blank(content: &[Content]) -> bool {
+    content.iter().all(|piece| match piece {
+        Content::Text { text } => text.trim().is_empty(),
+        Content::Image { .. } | Content::Resource { .. } | Content::Link { .. } => false,
+    })
+}
+
 /// Bytes that are no text. In memory they are always [`Blob::Inline`]; the store keeps them once, by their hash.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Blob {

@@ -7,7 +7,7 @@ mod compaction;
 
 use std::collections::HashMap;
 
-use crate::content::{Content, plain_text};
+use crate::content::{Content, is_blank, plain_text};
 use crate::event::{
     Envelope, ErrorClass, Event, Failure, SessionChange, StopReason, ToolCall, ToolOutcome, ToolStatus,
 };
@@ -114,6 +114,10 @@ impl History {
             ..
         } = &envelope.event
         {
+            // The model was not asked, and is told nothing of it.
+            if is_blank(content) && context.is_empty() {
+                return;
+            }
             self.begin_turn(envelope.turn, content, context);
         } else if self.turn.is_some() && envelope.turn == self.turn {
             self.go_on(envelope.seq, &envelope.event);
@@ -219,12 +223,7 @@ impl History {
         }
         self.turn = turn;
         self.turn_start = self.messages.len();
-        let content: Vec<Content> = content.iter().chain(context).cloned().collect();
-        let content = if content.is_empty() {
-            vec![Content::text("(empty)")]
-        } else {
-            content
-        };
+        let content = content.iter().chain(context).cloned().collect();
         self.push(self.seq, Message::User(content));
     }
 

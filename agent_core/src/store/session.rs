@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::value::{PathColumn, StoredPath, column, count};
 use super::{Parent, SessionRecord};
+use crate::content::is_blank;
 use crate::event::{Compaction, ContextUse, Envelope, Event, HistoryMove, SessionChange};
 use crate::id::SessionId;
 use crate::provider::{ThoughtLevel, Usage};
@@ -24,6 +25,11 @@ pub(super) fn fold(record: &mut SessionRecord, envelope: &Envelope, at_ms: i64) 
     record.last_seq = record.last_seq.max(envelope.seq);
     record.last_turn = record.last_turn.max(envelope.turn.map_or(0, |turn| turn.0));
     match &envelope.event {
+        Event::UserMessage {
+            command: false,
+            content,
+            ..
+        } if is_blank(content) => {}
         Event::UserMessage { command: false, .. } | Event::UserSteered { .. } | Event::AgentText { .. } => {
             record.messages += 1;
         }

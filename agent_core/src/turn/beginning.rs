@@ -4,7 +4,7 @@ use super::{Turn, TurnError};
 use crate::budget::Spending;
 use crate::calls::Repeats;
 use crate::claim;
-use crate::content::Content;
+use crate::content::{Content, is_blank};
 use crate::engine::Engine;
 use crate::event::{Event, SessionChange, Severity, StopReason};
 use crate::id::MessageId;
@@ -108,19 +108,11 @@ impl<'a> Turn<'a> {
     }
 }
 
-/// Whether a prompt has nothing in it for the model.
-fn says_nothing(content: &[Content]) -> bool {
-    content.iter().all(|piece| match piece {
-        Content::Text { text } => text.trim().is_empty(),
-        Content::Image { .. } | Content::Resource { .. } | Content::Link { .. } => false,
-    })
-}
-
 /// The end of a turn in which the model is not asked.
 fn stop_at_once(prompt: &Prompt) -> Option<StopReason> {
     if prompt.cancel.is_set() {
         Some(StopReason::Cancelled)
-    } else if says_nothing(&prompt.content) {
+    } else if is_blank(&prompt.content) {
         Some(StopReason::EndTurn)
     } else {
         None

@@ -1,7 +1,7 @@
 //! Prompts that join a turn while it runs.
 
 use super::Turn;
-use crate::content::Content;
+use crate::content::{Content, is_blank};
 use crate::event::{Event, StopReason};
 use crate::id::MessageId;
 use crate::provider::Usage;
@@ -10,18 +10,28 @@ use crate::session::Prompt;
 impl Turn<'_> {
     /// Takes in what has come while the model spoke its last word; whether there is any.
     pub(super) fn is_steered_on(&mut self) -> bool {
-        let steers = self.session.last_steers();
-        let goes_on = !steers.is_empty();
-        self.take_in(steers);
-        goes_on
+        loop {
+            let steers = self.session.last_steers();
+            if steers.is_empty() {
+                return false;
+            }
+            if self.take_in(steers) {
+                return true;
+            }
+        }
     }
 
-    /// Takes prompts into this turn. Each has its own end with that: what comes of it is this turn's.
-    pub(super) fn take_in(&mut self, steers: Vec<Prompt>) {
+    /// Takes prompts into this turn; whether there is something in them for the model. Each has its own end with that:
+    /// what comes of it is this turn's.
+    pub(super) fn take_in(&mut self, steers: Vec<Prompt>) -> bool {
+        let mut says = false;
         for steer in steers {
             let stop = if steer.cancel.is_set() {
                 StopReason::Cancelled
+            } else if is_blank(&steer.content) {
+                StopReason::EndTurn
             } else {
+                says = true;
                 let context = self.mentioned(&steer.content);
                 self.emit(Event::UserSteered {
                     id: MessageId::new(),
@@ -35,6 +45,7 @@ impl Turn<'_> {
                 .line
                 .emit(Some(steer.turn), Event::TurnFinished { stop, usage });
         }
+        says
     }
 
     /// The texts of the files that a message links to.

@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use talaria_tests::client::{Client, Home};
 use talaria_tests::mock::{Mock, Reply};
 use talaria_tests::stage::Stage;
-use talaria_tests::start::config_of;
+use talaria_tests::start::{config_of, load};
 
-use crate::play::{calls, conversation, ends, home, questions, says, text_of};
+use crate::play::{calls, conversation, ends, home, listed, questions, says, text_of};
 
 #[test]
 fn the_blocks_of_a_prompt_reach_the_model_together_and_in_order() {
@@ -52,9 +52,23 @@ fn a_prompt_that_says_nothing_ends_at_once_without_the_model() {
     }
     assert_eq!(mock.requests().len(), 0);
     assert_eq!(client.said(0), "");
+    assert!(listed(&mut client, &session).is_none());
     client.prompt(&session, "now");
-    let sent = conversation(&mock.requests()[0]);
-    assert_eq!(sent.last().unwrap(), &("user".into(), "now".into()));
+    assert_eq!(conversation(&mock.requests()[0]), [("user".into(), "now".into())]);
+    assert_eq!(listed(&mut client, &session).unwrap()["title"], "now");
+}
+
+#[test]
+fn a_session_with_nothing_but_an_empty_prompt_is_not_listed_by_another_process_either() {
+    let home = Home::new();
+    let (mut client, session) = Client::with_session(&home);
+    client.prompt(&session, " ");
+    assert!(client.close().success());
+    let mut client = Client::initialized(&home, json!({}));
+    assert!(listed(&mut client, &session).is_none());
+    load(&mut client, &session, &home.workspace()).unwrap();
+    client.prompt(&session, "say hi");
+    assert!(listed(&mut client, &session).is_some());
 }
 
 #[test]

@@ -88,6 +88,18 @@ fn what_comes_with_the_models_last_word_keeps_the_turn_going() {
 }
 
 #[test]
+fn the_model_hears_nothing_of_blanks() {
+    let mock = asking();
+    let home = Home::with_config(&config_of(&mock, ""));
+    let (mut client, session) = Client::with_session(&home);
+    let (prompt, question) = until_asked(&mut client, &session);
+    assert_eq!(steering(&mut client, &session, " ", &json!({})).map(|_| ()), Ok(()));
+    client.answer(&question, "allow_once");
+    assert_eq!(client.stop_reason(prompt), "end_turn");
+    assert_eq!((mock.requests().len(), heard(&mock)), (2, vec!["go".to_owned()]));
+}
+
+#[test]
 fn without_a_turn_it_is_a_prompt_and_without_words_a_question() {
     let home = Home::new();
     let (mut client, session) = Client::with_session(&home);
