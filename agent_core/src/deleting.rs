@@ -5,10 +5,15 @@ use std::sync::Arc;
 use crate::engine::Engine;
 use crate::id::SessionId;
 use crate::outward::{Answer, CallError, CallId};
+use crate::store::StoreError;
 
 /// Deletes a session and answers the call.
 pub(crate) fn delete(engine: &Arc<Engine>, call: CallId, id: SessionId) {
     let Some(session) = engine.session(&id) else {
+        // What can't be read can't be taken out either.
+        if let Err(error @ StoreError::Unread { .. }) = engine.store.session(&id) {
+            return engine.answer(call, Err(error.into()));
+        }
         return engine.answer(call, remove(engine, &id));
     };
     // What another process works in stays, and stays open here too.

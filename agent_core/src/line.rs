@@ -39,6 +39,8 @@ struct State {
     held: Option<Vec<Parcel>>,
     /// The user has been told that events wait to be stored.
     told_unsaved: bool,
+    /// The user has been told in this turn that events are lost.
+    told_lost: bool,
     /// This process is the session's writer. While it is not, what happens here is sent and neither numbered nor
     /// stored: the rows are another process's.
     is_writer: bool,
@@ -70,6 +72,7 @@ impl State {
             self.turns.extend(turn);
         } else if event.ends_turn() {
             self.turns.retain(|running| Some(*running) != turn);
+            self.told_lost = false;
         }
     }
 }
@@ -99,6 +102,7 @@ impl Line {
             turns: Vec::new(),
             held: None,
             told_unsaved: false,
+            told_lost: false,
             is_writer: false,
             unstored: Vec::new(),
         };
@@ -292,7 +296,11 @@ impl Line {
                 state.told_unsaved = true;
                 (Severity::Warning, "this session is not saved at the moment", reason)
             }
-            Kept::Lost(reason) => (Severity::Error, "part of this session is lost", reason),
+            Kept::Lost(_) if state.told_lost => return,
+            Kept::Lost(reason) => {
+                state.told_lost = true;
+                (Severity::Error, "part of this session is lost", reason)
+            }
         };
         let notice = Event::Notice {
             severity,

@@ -63,6 +63,8 @@ type Opening = LazyLock<Opened, Box<dyn FnOnce() -> Opened + Send>>;
 struct Opened {
     database: Arc<Database>,
     warning: Option<String>,
+    /// Why the sessions that there are can't be read, where this store stands in for theirs.
+    unread: Option<String>,
 }
 
 impl Store {
@@ -76,6 +78,7 @@ impl Store {
         Ok(Self::of(
             Database::of_file(connection, location.database.clone()),
             location.warning(),
+            None,
         ))
     }
 
@@ -87,23 +90,29 @@ impl Store {
 
     /// Makes a store that lives in memory, for tests.
     pub fn memory() -> Self {
-        Self::in_memory(None)
+        Self::in_memory(None, None)
     }
 
     /// Makes a store that lives in memory because there can be no other; `reason` says why.
-    pub fn memory_because(reason: String) -> Self {
-        Self::in_memory(Some(format!("Nothing is saved: {reason}")))
+    pub fn memory_because(reason: &str) -> Self {
+        Self::in_memory(Some(nothing_is_saved(reason)), None)
     }
 
-    fn in_memory(warning: Option<String>) -> Self {
+    /// The same in the place of a database that is there and can't be used: of what it may hold nothing is said not to be.
+    pub fn memory_in_place(reason: String) -> Self {
+        Self::in_memory(Some(nothing_is_saved(&reason)), Some(reason))
+    }
+
+    fn in_memory(warning: Option<String>, unread: Option<String>) -> Self {
         let connection = schema::open_memory().expect("the library has run the same steps in every test");
-        Self::of(Database::in_memory(connection), warning)
+        Self::of(Database::in_memory(connection), warning, unread)
     }
 
-    fn of(database: Database, warning: Option<String>) -> Self {
+    fn of(database: Database, warning: Option<String>, unread: Option<String>) -> Self {
         let opened = Opened {
             database: Arc::new(database),
             warning,
+            unread,
         };
         let store = Self(Arc::new(LazyLock::new(Box::new(move || opened))));
         LazyLock::force(&store.0);
@@ -112,6 +121,14 @@ impl Store {
 
     fn database(&self) -> &Database {
         &self.0.database
+    }
+
+    /// That there is nothing more; an error where nobody can know.
+    fn nothing_more(&self) -> Result<(), StoreError> {
+        match self.0.unread.clone() {
+            Some(reason) => Err(StoreError::Unread { reason }),
+            None => Ok(()),
+        }
     }
 
     /// What the user should know about where things are saved.
@@ -182,7 +199,7 @@ impl Store {
         };
         let first = waiting.iter().find_map(|entry| entry.append()?.created.clone());
         let Some(mut record) = stored.or_else(|| created.or(first).map(|record| SessionRecord::clone(&record))) else {
-            return Ok(None);
+            return self.nothing_more().map(|()| None);
         };
         let stored_upto = record.last_seq;
         for append in waiting.iter().filter_map(|entry| entry.append()) {
@@ -210,6 +227,9 @@ impl Store {
         found.sort_by(|a, b| b.cmp(a));
         found.dedup();
         found.truncate(reader::FOUND);
+        if found.is_empty() {
+            self.nothing_more()?;
+        }
         Ok(found)
     }
 
@@ -274,6 +294,7 @@ impl Store {
     /// # Errors
     /// When the cursor belongs to no page of this list, or the database can't be read.
     pub fn list(&self, cwd: Option<&Path>, cursor: Option<&str>, limit: usize) -> Result<SessionPage, ListError> {
+        self.nothing_more()?;
         let cwd = cwd.map(location::real);
         let filter = Filter::new(cwd.as_deref(), cursor).map_err(|BadCursor| ListError::BadCursor)?;
         let mut waiting = Vec::new();
@@ -360,8 +381,12 @@ impl Store {
         match self.database().write(work) {
             Ok(Outcome::Written) => Ok(()),
             Ok(Outcome::Held(held)) => Err(ChangeError::Held(held)),
-            Ok(Outcome::Refused(_)) if matches!(self.session(id), Ok(None)) => Err(ChangeError::Unknown(id.clone())),
-            Ok(Outcome::Refused(reason)) | Err(reason) => Err(ChangeError::NotNow(reason)),
+            Ok(Outcome::Refused(reason)) => Err(match self.session(id) {
+                Ok(None) => ChangeError::Unknown(id.clone()),
+                Err(error @ StoreError::Unread { .. }) => error.into(),
+                Ok(Some(_)) | Err(_) => ChangeError::NotNow(reason),
+            }),
+            Err(reason) => Err(ChangeError::NotNow(reason)),
         }
     }
 
@@ -438,4 +463,8 @@ impl Store {
             opened.database.close();
         }
     }
+}
+
+fn nothing_is_saved(reason: &str) -> String {
+    format!("Nothing is saved: {reason}")
 }

@@ -1,7 +1,7 @@
 //! Where the user's files are, and how they are kept private. The only module that knows the home folder.
 
 use std::fs::{self, OpenOptions, Permissions};
-use std::io::{self, Write};
+use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -85,6 +85,14 @@ impl Paths {
     /// What services said of their models.
     pub(crate) fn models_file(&self) -> PathBuf {
         self.state.join("models.json")
+    }
+
+    /// Whether there are sessions already, as far as anybody may know.
+    pub(crate) fn has_database(&self) -> bool {
+        match self.state.join("state.db").symlink_metadata() {
+            Ok(_) => true,
+            Err(error) => error.kind() == ErrorKind::PermissionDenied,
+        }
     }
 
     /// The log files.

@@ -78,9 +78,11 @@ pub(crate) fn edge(handle: Result<Handle, String>) -> Edge {
 
 /// Opens the store; where that can't be, one in memory that tells the reason.
 fn open_store(paths: Result<&Paths, NoHome>) -> Store {
-    match paths.map_err(anyhow::Error::from).and_then(stored) {
-        Ok(store) => store,
-        Err(error) => Store::memory_because(format!("{error:#}")),
+    match paths.map(|paths| (paths, stored(paths))) {
+        Ok((_, Ok(store))) => store,
+        Ok((paths, Err(error))) if paths.has_database() => Store::memory_in_place(format!("{error:#}")),
+        Ok((_, Err(error))) => Store::memory_because(&format!("{error:#}")),
+        Err(error) => Store::memory_because(&error.to_string()),
     }
 }
 

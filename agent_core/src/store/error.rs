@@ -95,6 +95,12 @@ pub enum StoreError {
         /// The last one this program knows.
         known: i64,
     },
+    /// The database that the sessions are in can't be used.
+    #[error("{reason}")]
+    Unread {
+        /// Why, with what to do.
+        reason: String,
+    },
     /// A query failed.
     #[error("can't read {what} from {}", path.display())]
     Read {

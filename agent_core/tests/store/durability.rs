@@ -297,7 +297,7 @@ fn a_folder_that_cannot_be_written_is_an_error() {
         let error = Store::open(&folder).err().unwrap().to_string();
         assert!(error.contains(&folder.display().to_string()), "{error}");
     }
-    let store = Store::memory_because("the home folder can't be written".into());
+    let store = Store::memory_because("the home folder can't be written");
     assert_eq!(
         store.warning().unwrap(),
         "Nothing is saved: the home folder can't be written"

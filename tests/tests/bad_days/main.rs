@@ -6,3 +6,4 @@ mod configuration;
 mod disk;
 mod processes;
 mod service;
+mod unreadable;

@@ -1,0 +1,104 @@
+//! A store whose sessions can't be read, or that takes no more of them: what is told instead of a denial.
+
+use std::fs::{self, OpenOptions};
+use std::path::Path;
+
+use rusqlite::Connection;
+use serde_json::{Value, json};
+use talaria_tests::client::{Client, Home, run};
+use talaria_tests::start::{load, times_told, with_mounts};
+
+/// A home with one session.
+fn with_session() -> (Home, String) {
+    let home = Home::new();
+    let (mut client, session) = Client::with_session(&home);
+    assert_eq!(client.prompt(&session, "say kept"), "end_turn");
+    assert!(client.close().success());
+    (home, session)
+}
+
+fn is_told(answer: Result<Value, Value>, says: &[&str]) {
+    let error = answer.unwrap_err();
+    assert_eq!(
+        (&error["code"], &error["data"]["class"]),
+        (&json!(-32603), &json!("store")),
+        "{error}"
+    );
+    for part in says {
+        assert!(error["message"].as_str().unwrap().contains(part), "{part} in {error}");
+    }
+}
+
+/// No way to the session that is in the store says that there is none; each says what is wrong with the store.
+fn check_told(home: &Home, mut client: Client, session: &str, says: &[&str]) {
+    let own = client.new_session(&home.workspace());
+    assert_eq!(client.prompt(&own, "say hi"), "end_turn", "work goes on");
+    is_told(client.request("session/list", json!({})), says);
+    let opens = json!({"sessionId": session, "cwd": home.workspace(), "mcpServers": []});
+    for method in ["session/load", "session/resume", "session/fork", "session/delete"] {
+        is_told(client.request(method, opens.clone()), says);
+    }
+    load(&mut client, &own, &home.workspace()).unwrap();
+    client.request("session/delete", json!({"sessionId": own})).unwrap();
+}
+
+#[test]
+fn a_store_that_can_not_be_opened_denies_none_of_its_sessions() {
+    let newer = |path: &Path| {
+        Connection::open(path)
+            .unwrap()
+            .pragma_update(None, "user_version", 99)
+            .unwrap();
+    };
+    let garbage = |path: &Path| fs::write(path, "no database at all\n".repeat(500)).unwrap();
+    let cut = |path: &Path| OpenOptions::new().write(true).open(path).unwrap().set_len(300).unwrap();
+    let check = |spoil: &dyn Fn(&Path), advice: &str| {
+        let (home, session) = with_session();
+        let path = home.state().join("state.db");
+        spoil(&path);
+        let says = [path.to_str().unwrap(), advice];
+        check_told(&home, Client::initialized(&home, json!({})), &session, &says);
+        let (status, _, stderr) = run(home.command(&["run", "--session", &session, "say on"]), "");
+        assert_eq!(status.code(), Some(1), "{stderr}");
+        assert!(stderr.contains(advice), "{stderr}");
+    };
+    check(&newer, "update this program");
+    check(&garbage, "move it away");
+    check(&cut, "move it away");
+}
+
+#[test]
+fn a_store_that_can_only_be_read_denies_none_of_its_sessions() {
+    let (home, session) = with_session();
+    let script = "mount --bind \"$TALARIA_HOME\" \"$TALARIA_HOME\" && mount -o remount,bind,ro \"$TALARIA_HOME\" && \
+                  exec \"$@\"";
+    let Some(command) = with_mounts(&home, script) else {
+        return;
+    };
+    let says = [
+        home.state().to_str().unwrap().to_owned(),
+        "check that it can be written".to_owned(),
+    ];
+    let client = talaria_tests::start::initialized(command);
+    check_told(&home, client, &session, &[&says[0], &says[1]]);
+}
+
+#[test]
+fn that_a_store_refuses_rows_is_told_once_a_turn() {
+    let home = Home::new();
+    let (mut client, session) = Client::with_session(&home);
+    assert_eq!(client.prompt(&session, "say one"), "end_turn");
+    let other = Connection::open(home.state().join("state.db")).unwrap();
+    let refuse = "CREATE TRIGGER refuse BEFORE INSERT ON events BEGIN SELECT RAISE(ABORT, 'no more'); END";
+    other.execute_batch(refuse).unwrap();
+    for _ in 0..2 {
+        let from = client.log.len();
+        assert_eq!(client.prompt(&session, "list\nsay two"), "end_turn");
+        assert_eq!(
+            times_told(&client, from, "part of this session is lost"),
+            1,
+            "{}",
+            client.said(from)
+        );
+    }
+}
