@@ -5,6 +5,7 @@
 
 mod call;
 mod failure;
+mod printed;
 
 use std::path::PathBuf;
 
@@ -22,6 +23,7 @@ pub use call::{
     CallInput, Display, PlannedCall, Progress, Shown, ToolCall, ToolKind, ToolOutcome, ToolOutput, ToolStatus,
 };
 pub use failure::{ErrorClass, Failure};
+pub use printed::{Printed, Ran};
 
 /// An event with its place in its session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -3,6 +3,8 @@
 //! A call is planned first and run later, with a question to the user in between where policy wants one. What was
 //! computed for the plan travels inside [`Planned::action`], so that what was shown is what runs.
 
+use std::time::Duration;
+
 use serde_json::Value;
 
 use crate::asker::Terminal;
@@ -31,11 +33,33 @@ pub trait Tool: Send + Sync {
         false
     }
 
+    /// The folder of the command that it runs, as text, if the call tells what it prints as
+    /// [`Progress::printed`] and [`Display::Ran`](crate::event::Display::Ran).
+    fn prints_in(&self, _input: &Value) -> Option<String> {
+        None
+    }
+
+    /// How long the call may take once it runs.
+    fn limit(&self, _input: &Value) -> Limit {
+        Limit::Usual
+    }
+
     /// Works out what the call would do, without doing it. Nobody waits for it after `cancel` has been set.
     ///
     /// # Errors
     /// Arguments that make no sense, or a world in which the call can't be done; told to the model as the result.
     fn plan(&self, input: &Value, cancel: &Cancel) -> Result<Planned, ToolError>;
+}
+
+/// How long a call may take. One that has not ended by then ends as failed, whatever it still does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// As long as the user lets any call take.
+    Usual,
+    /// As long as this; the call ends by itself before.
+    Own(Duration),
+    /// As long as a person takes.
+    None,
 }
 
 /// A call that is ready to run.

@@ -13,10 +13,10 @@ use std::time::Duration;
 use agent_core::asker::Asker;
 use agent_core::cancel::Cancel;
 use agent_core::config::{Config, TerminalBackend};
-use agent_core::event::{Display, ToolKind, ToolOutput};
+use agent_core::event::{Display, Ran, ToolKind, ToolOutput};
 use agent_core::plan::{CommandPlan, Place, Plan};
 use agent_core::provider::ToolSpec;
-use agent_core::tool::{Action, Planned, Report, Run, Tool, ToolError};
+use agent_core::tool::{Action, Limit, Planned, Report, Run, Tool, ToolError};
 use agent_core::visible;
 use agent_core::workspace::Scope;
 use serde::Deserialize;
@@ -38,6 +38,12 @@ pub(crate) const GRACE: Duration = Duration::from_secs(1);
 const CANCEL_GRACE: Duration = Duration::from_millis(50);
 /// The longest time a call may ask for.
 pub(crate) const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// What starting and ending may take beside that.
+pub(crate) const MARGIN: Duration = Duration::from_secs(30);
+
+/// Bytes that people are shown of an output's beginning, and as many of its end; in one message of theirs.
+const SHOWN: usize = 15 * 1024;
 
 /// Linux takes no argument of 128 KiB or more.
 const LONGEST_COMMAND: usize = 100 * 1024;
@@ -151,6 +157,24 @@ impl Tool for Terminal {
         }
         let plan = input::parse::<Args>("terminal", input).and_then(|args| self.command_plan(&args));
         plan.is_ok_and(|plan| plan.facts.read_only && plan.facts.forbidden.is_none())
+    }
+
+    fn prints_in(&self, input: &Value) -> Option<String> {
+        let args: Args = input::parse("terminal", input).ok()?;
+        let in_editor = self
+            .editor
+            .as_ref()
+            .is_some_and(|editor| editor.abilities().has_terminals);
+        let cwd = args
+            .workdir
+            .map_or_else(|| self.cwd.clone(), |workdir| self.cwd.join(workdir));
+        (!args.background && !in_editor).then(|| cwd.display().to_string())
+    }
+
+    fn limit(&self, input: &Value) -> Limit {
+        let args = input::parse::<Args>("terminal", input).ok();
+        let asked = args.and_then(|args| seconds(args.timeout?).ok());
+        Limit::Own(asked.unwrap_or(self.limit) + MARGIN)
     }
 
     fn plan(&self, input: &Value, _cancel: &Cancel) -> Result<Planned, ToolError> {
@@ -308,29 +332,39 @@ fn output(running: &Running, status: &str, ended: Ended) -> ToolOutput {
         "signal": exit.and_then(|exit| exit.signal),
         "timedOut": ended == Ended::TimedOut,
     });
-    let (text, shown) = told(running.output().since(0).text(), status, ended);
+    let excerpt = running.output().since(0);
+    let printed = excerpt.text();
+    let note = how_it_ended(&printed, status, ended);
+    let shown = excerpt.narrowed(SHOWN).text();
     ToolOutput {
-        display: Display::Instead(shown),
-        text,
+        display: Display::Ran(Box::new(Ran {
+            shown: if note.is_empty() { shown } else { below(&shown, note) },
+            printed: running.output().printed(),
+            note: note.to_owned(),
+            code: exit.and_then(|exit| exit.code),
+            signal: exit.and_then(|exit| exit.signal),
+        })),
+        text: below(&printed, status),
         images: Vec::new(),
         raw: Some(raw),
     }
 }
 
-/// What a command printed and how it ended: for the model, and as it is shown.
-fn told(printed: String, status: &str, ended: Ended) -> (String, String) {
-    let gap = if printed.is_empty() || printed.ends_with('\n') {
+/// What is shown of how a command ended. A card without any content looks broken, and one that failed without a reason is
+/// a riddle.
+fn how_it_ended<'s>(printed: &str, status: &'s str, ended: Ended) -> &'s str {
+    match ended {
+        Ended::Well if !printed.trim().is_empty() => "",
+        Ended::Well | Ended::Badly | Ended::TimedOut => status,
+    }
+}
+
+/// A text with a line below it.
+fn below(text: &str, line: &str) -> String {
+    let gap = if text.is_empty() || text.ends_with('\n') {
         ""
     } else {
         "\n"
     };
-    let text = format!("{printed}{gap}{status}");
-    // A card without any content looks broken, and one that failed without a reason is a riddle: such commands show how
-    // they ended.
-    let shown = match ended {
-        Ended::Well if printed.trim().is_empty() => status.to_owned(),
-        Ended::Well => printed,
-        Ended::Badly | Ended::TimedOut => text.clone(),
-    };
-    (text, shown)
+    format!("{text}{gap}{line}")
 }

@@ -45,6 +45,10 @@ pub(super) fn announce(turn: &mut Turn<'_>, tools: &[Arc<dyn Tool>], call: Call)
         (Some(_), CallInput::Malformed(text)) => Err(malformed(&call.name, text)),
         (Some(tool), CallInput::Json(input)) => Ok((tool.clone(), input.clone())),
     };
+    let prints_in = match &work {
+        Ok((tool, input)) => tool.prints_in(input),
+        Err(_) => None,
+    };
     let call = ToolCall {
         id: ToolCallId::new(),
         given_id: call.id,
@@ -52,6 +56,7 @@ pub(super) fn announce(turn: &mut Turn<'_>, tools: &[Arc<dyn Tool>], call: Call)
         title,
         kind: tool.map_or(ToolKind::Other, |tool| tool.kind()),
         input: call.input,
+        prints_in,
     };
     turn.emit(Event::ToolStarted { call: call.clone() });
     let guard = CallGuard::new(turn, call.id.clone());

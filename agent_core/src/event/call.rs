@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::printed::{Printed, Ran};
 use crate::content::Content;
 use crate::id::{TerminalId, ToolCallId};
 use crate::plan::{Location, Plan};
@@ -24,6 +25,10 @@ pub struct ToolCall {
     pub kind: ToolKind,
     /// The arguments.
     pub input: CallInput,
+    /// The folder of the command that it runs, as text, if its output is heard here: a surface may show that as a terminal
+    /// does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prints_in: Option<String>,
 }
 
 /// A call's arguments as the model wrote them.
@@ -92,6 +97,12 @@ pub struct Progress {
     /// The surface's own terminal that shows the output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub terminal: Option<TerminalId>,
+    /// The same output with its colours, from a call that [prints](ToolCall::prints_in). Only for who shows it now.
+    #[serde(skip)]
+    pub printed: Printed,
+    /// Seconds that the call has run for, where this tells nothing but that it goes on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elapsed_s: Option<u64>,
 }
 
 impl Progress {
@@ -163,4 +174,6 @@ pub enum Display {
     Terminal(String),
     /// Nothing new: what was planned (the diff) is what was done.
     AsPlanned,
+    /// What a command printed.
+    Ran(Box<Ran>),
 }

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::Outward;
 use crate::content::Content;
-use crate::event::{CallInput, Compaction, Event, ToolOutput};
+use crate::event::{CallInput, Compaction, Display, Event, Printed, ToolOutput};
 use crate::plan::Plan;
 use crate::surface::Request;
 
@@ -45,7 +45,7 @@ fn event_weight(event: &Event) -> usize {
             CallInput::Malformed(text) => text.len(),
         },
         Event::ToolPlanned { plan, .. } => plan_weight(plan),
-        Event::ToolProgress { progress, .. } => progress.tail.len(),
+        Event::ToolProgress { progress, .. } => progress.tail.len() + printed_weight(&progress.printed),
         Event::ToolFinished { outcome, .. } => output_weight(&outcome.output),
         Event::ApprovalRequested { approval } => approval.shown.as_ref().map_or(0, |shown| plan_weight(&shown.plan)),
         Event::StepFinished { native, .. } => native.as_ref().map_or(0, |native| native.item.len()),
@@ -77,7 +77,16 @@ fn plan_weight(plan: &Plan) -> usize {
 }
 
 fn output_weight(output: &ToolOutput) -> usize {
-    output.text.len() + output.images.iter().map(Content::size).sum::<usize>()
+    let ran = match &output.display {
+        Display::Ran(ran) => ran.shown.len() + printed_weight(&ran.printed),
+        Display::Instead(text) | Display::Terminal(text) => text.len(),
+        Display::Prose | Display::Verbatim | Display::AsPlanned => 0,
+    };
+    output.text.len() + ran + output.images.iter().map(Content::size).sum::<usize>()
+}
+
+fn printed_weight(printed: &Printed) -> usize {
+    printed.head.len() + printed.tail.len()
 }
 
 fn value_weight(value: &Value) -> usize {

@@ -105,7 +105,7 @@ fn live_events_are_not_stored() {
             tail: "…".into(),
             total: 1,
             lines: 0,
-            terminal: None,
+            ..Progress::default()
         },
     };
     let notice = Event::Notice {

@@ -73,7 +73,7 @@ mod tests {
                 tail: tail.to_owned(),
                 total,
                 lines,
-                terminal: None,
+                ..Progress::default()
             };
             let expect = News {
                 left_out,

@@ -119,6 +119,7 @@ fn plan_line(plan: &Plan) -> String {
 fn outcome_line(outcome: &ToolOutcome) -> String {
     let shown = match &outcome.output.display {
         Display::Instead(shown) | Display::Terminal(shown) => shown,
+        Display::Ran(ran) => &ran.shown,
         Display::Prose | Display::Verbatim | Display::AsPlanned => &outcome.output.text,
     };
     let shown: String = quoted(shown).chars().take(120).collect();

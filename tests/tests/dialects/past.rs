@@ -91,6 +91,7 @@ impl Past {
             title: "a call".into(),
             kind: ToolKind::Other,
             input,
+            prints_in: None,
         };
         let past = self.add(Event::ToolStarted { call });
         match end {

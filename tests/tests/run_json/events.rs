@@ -39,7 +39,8 @@ fn next(event: Option<&Event>) -> Option<Event> {
                 tail: text,
                 total: 1,
                 lines: 1,
-                terminal: None,
+                elapsed_s: Some(1),
+                ..Progress::default()
             },
         },
         Some(Event::ToolProgress { .. }) => tool_finished(),
@@ -102,6 +103,7 @@ fn tool_started() -> Event {
             title: "t".into(),
             kind: ToolKind::Read,
             input: CallInput::Json(json!({})),
+            prints_in: Some("/w".into()),
         },
     }
 }

@@ -27,7 +27,8 @@ fn every_fixed_word_is_named() {
             Display::Prose,
             Display::Verbatim,
             Display::Instead(text()),
-            Display::AsPlanned
+            Display::AsPlanned,
+            Display::Ran(Box::default())
         ]),
         json!([CallInput::Json(Value::Null), CallInput::Malformed(text())]),
         json!([

@@ -18,6 +18,7 @@ pub(crate) fn call(name: &str, title: &str, kind: ToolKind, input: Value) -> Too
         title: title.into(),
         kind,
         input: CallInput::Json(input),
+        prints_in: None,
     }
 }
 

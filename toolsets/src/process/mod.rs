@@ -7,9 +7,11 @@
 mod environment;
 mod group;
 mod guard;
+mod kept;
 mod orphans;
 mod output;
 mod running;
+mod screen;
 mod search_path;
 mod session;
 mod spawner;

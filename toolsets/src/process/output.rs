@@ -1,11 +1,12 @@
 //! What a command printed: all of it is read, its beginning and its end are kept, the middle is counted.
 
-use std::collections::VecDeque;
-
-use agent_core::event::Progress;
+use agent_core::event::{Printed, Progress};
 use crossbeam_channel::{Receiver, Sender, bounded};
 use parking_lot::Mutex;
 
+pub(crate) use super::kept::Excerpt;
+use super::kept::Kept;
+use super::screen::{self, Screen, whole_end, whole_start};
 use super::text::{readable, whole_characters};
 
 /// Bytes kept of the beginning, and as many of the end.
@@ -13,52 +14,47 @@ pub(super) const KEPT: usize = 64 * 1024;
 
 /// The output of a command that runs. One thread writes, others look.
 pub(crate) struct Output {
-    kept: Mutex<Kept>,
+    heard: Mutex<Heard>,
     /// The reader sends at each chunk, whoever shows the output receives. One place: "something is new" needs no count.
     news: (Sender<()>, Receiver<()>),
 }
 
-#[derive(Default)]
-struct Kept {
-    head: Vec<u8>,
-    tail: VecDeque<u8>,
-    total: u64,
+struct Heard {
+    kept: Kept,
     lines: u64,
+    screen: Screen,
+    /// The same as a terminal is given it.
+    shown: Kept,
     sealed: bool,
-}
-
-/// A part of the output, from some byte on.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Excerpt {
-    /// What comes before the gap.
-    pub(crate) head: Vec<u8>,
-    /// How many bytes were not kept.
-    pub(crate) left_out: u64,
-    /// What comes after the gap.
-    pub(crate) tail: Vec<u8>,
-    /// Bytes of output so far; where the next excerpt begins.
-    pub(crate) total: u64,
 }
 
 impl Output {
     /// Nothing yet.
     pub(crate) fn new() -> Self {
+        let heard = Heard {
+            kept: Kept::new(KEPT),
+            lines: 0,
+            screen: Screen::default(),
+            // Enough before the end to see whether that begins in the middle of something.
+            shown: Kept::new(Printed::LONGEST_AT_END + screen::LONGEST),
+            sealed: false,
+        };
         Self {
-            kept: Mutex::default(),
+            heard: Mutex::new(heard),
             news: bounded(1),
         }
     }
 
     /// Takes what was read; nothing more once sealed.
     pub(crate) fn push(&self, chunk: &[u8]) {
-        if self.kept.lock().push(chunk) {
+        if self.heard.lock().push(chunk) {
             let _told_already = self.news.0.try_send(());
         }
     }
 
     /// Takes no more: the command is over, whatever its descendants still print.
     pub(super) fn seal(&self) {
-        self.kept.lock().sealed = true;
+        self.heard.lock().sealed = true;
     }
 
     /// Receives once after something new came.
@@ -68,16 +64,18 @@ impl Output {
 
     /// The output from byte `start` on.
     pub(crate) fn since(&self, start: u64) -> Excerpt {
-        self.kept.lock().since(start)
+        self.heard.lock().kept.since(start)
     }
 
     /// How much came so far, and the readable end of it.
     pub(crate) fn progress(&self) -> Progress {
-        let (total, lines, bytes) = {
-            let kept = self.kept.lock();
+        let (total, lines, bytes, printed) = {
+            let heard = self.heard.lock();
+            let total = heard.kept.total();
             // The kept end is longer than a tail, so there is no gap in it.
-            let start = kept.total.saturating_sub(Progress::LONGEST as u64);
-            (kept.total, kept.lines, kept.since(start).bytes())
+            let start = total.saturating_sub(Progress::LONGEST as u64);
+            let printed = ends(&heard.shown, Printed::LONGEST);
+            (total, heard.lines, heard.kept.since(start).bytes(), printed)
         };
         let mut tail = readable(&bytes);
         let excess = tail.len().saturating_sub(Progress::LONGEST);
@@ -86,52 +84,49 @@ impl Output {
             tail,
             total,
             lines,
-            terminal: None,
+            printed,
+            ..Progress::default()
         }
+    }
+
+    /// The output of a command that has ended as a terminal is given it.
+    pub(crate) fn printed(&self) -> Printed {
+        ends(&self.heard.lock().shown, Printed::LONGEST_AT_END)
     }
 }
 
-impl Kept {
+impl Heard {
     fn push(&mut self, chunk: &[u8]) -> bool {
         if self.sealed {
             return false;
         }
-        self.total += chunk.len() as u64;
+        self.kept.push(chunk);
         self.lines += chunk.iter().filter(|byte| **byte == b'\n').count() as u64;
-        let (first, rest) = chunk.split_at(chunk.len().min(KEPT - self.head.len()));
-        self.head.extend_from_slice(first);
-        self.tail.extend(rest);
-        let excess = self.tail.len().saturating_sub(KEPT);
-        self.tail.drain(..excess);
+        self.shown.push(self.screen.read(chunk).as_bytes());
         true
     }
+}
 
-    /// Where the kept end begins.
-    fn gap_end(&self) -> u64 {
-        self.total - self.tail.len() as u64
+/// The first and the last bytes of what a terminal is given, `most` of each; all where there are no more.
+fn ends(shown: &Kept, most: usize) -> Printed {
+    let total = shown.total();
+    let bytes = shown.since(0).bytes();
+    if total <= 2 * most as u64 {
+        return Printed {
+            head: String::from_utf8_lossy(&bytes).into_owned(),
+            ..Printed::default()
+        };
     }
-
-    fn since(&self, start: u64) -> Excerpt {
-        let head_end = self.head.len() as u64;
-        let gap_end = self.gap_end();
-        let in_head = usize::try_from(start.min(head_end)).expect("the head is small");
-        let in_tail = usize::try_from(start.min(self.total).saturating_sub(gap_end)).expect("the tail is small");
-        Excerpt {
-            head: self.head[in_head..].to_vec(),
-            left_out: gap_end.saturating_sub(start.max(head_end)),
-            tail: self.tail.iter().skip(in_tail).copied().collect(),
-            total: self.total,
-        }
+    let head = &bytes[..whole_end(&bytes[..most])];
+    let tail = &bytes[whole_start(&bytes, bytes.len() - most)..];
+    Printed {
+        left_out: total - (head.len() + tail.len()) as u64,
+        head: String::from_utf8_lossy(head).into_owned(),
+        tail: String::from_utf8_lossy(tail).into_owned(),
     }
 }
 
 impl Excerpt {
-    /// What was kept, without a mark where the gap is.
-    pub(crate) fn bytes(mut self) -> Vec<u8> {
-        self.head.append(&mut self.tail);
-        self.head
-    }
-
     /// Leaves the last character to a later excerpt, if only its first bytes have come.
     #[must_use]
     pub(crate) fn up_to_whole_character(mut self) -> Self {
@@ -144,6 +139,30 @@ impl Excerpt {
         self.total -= (last.len() - whole) as u64;
         last.truncate(whole);
         self
+    }
+
+    /// The same with `most` bytes of the beginning and as many of the end.
+    pub(crate) fn narrowed(self, most: usize) -> Self {
+        let (total, left_out) = (self.total, self.left_out);
+        let from_head = self.head.len().min(most);
+        let mut head = self.bytes();
+        if left_out == 0 && head.len() <= 2 * most {
+            return Self {
+                head,
+                left_out,
+                tail: Vec::new(),
+                total,
+            };
+        }
+        let tail = head.split_off(head.len() - most.min(head.len() - from_head));
+        let kept = head.len() + tail.len();
+        head.truncate(from_head);
+        Self {
+            left_out: left_out + (kept - head.len() - tail.len()) as u64,
+            head,
+            tail,
+            total,
+        }
     }
 
     /// The text as people and models read it, with the count of what was left out in its place.
@@ -225,6 +244,17 @@ mod tests {
     }
 
     #[test]
+    fn a_narrowed_excerpt_counts_all_that_it_leaves_out() {
+        let check = |length: usize, most, expect: &str| {
+            let bytes: Vec<u8> = (0..length).map(|n| b'0' + u8::try_from(n % 10).unwrap()).collect();
+            assert_eq!(output(&[&bytes]).since(0).narrowed(most).text(), expect);
+        };
+        check(6, 3, "012345");
+        check(7, 3, "012\n… 1 bytes left out …\n456");
+        check(1_000_000, 3, "012\n… 999,994 bytes left out …\n789");
+    }
+
+    #[test]
     fn a_character_cut_by_the_gap_is_left_out_whole() {
         let text = "€".repeat(100_000);
         let output = output(&[text.as_bytes()]);
@@ -274,6 +304,26 @@ mod tests {
     fn lines_are_counted_whatever_becomes_of_them() {
         let progress = output(&[b"a\x1b[1m\n0%\r1", b"00%\r\n\x1b]0;t\nb"]).progress();
         assert_eq!((progress.tail.as_str(), progress.lines), ("a\n100%\n\nb", 3));
+    }
+
+    #[test]
+    fn a_terminal_is_given_the_colours_and_both_ends() {
+        let short = output(&[b"\x1b[3", b"1mred\x1b[0m\x1b[2J\n"]);
+        assert_eq!(short.printed().since(0), "\x1b[31mred\x1b[0m\n");
+        assert_eq!(short.progress().printed, short.printed());
+        let line = "\x1b[32m€\x1b[0m\n";
+        let long = output(&[line.repeat(100_000).as_bytes()]);
+        for (printed, most) in [
+            (long.progress().printed, Printed::LONGEST),
+            (long.printed(), Printed::LONGEST_AT_END),
+        ] {
+            assert_eq!(printed.total(), 100_000 * line.len() as u64);
+            for part in [&printed.head, &printed.tail] {
+                assert!(part.len() <= most && part.len() > most - 16, "{}", part.len());
+                let known = part.replace("\x1b[32m", "").replace("\x1b[0m", "");
+                assert!(known.chars().all(|char| char == '€' || char == '\n'), "{known}");
+            }
+        }
     }
 
     #[test]

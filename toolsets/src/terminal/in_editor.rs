@@ -11,7 +11,7 @@ use agent_core::surface::{TerminalExit, TerminalOutput};
 use agent_core::tool::{Report, Run, ToolError};
 use serde_json::json;
 
-use super::{Ended, failed, told};
+use super::{Ended, below, failed, how_it_ended};
 use crate::process::{Processes, readable};
 
 /// Bytes of output that are asked for; a command of our own keeps as much.
@@ -45,10 +45,14 @@ pub(super) fn run(
             Ended::Badly,
         ),
     };
-    let (text, shown) = told(printed(&terminal, &end, run.cancel), &status, ended);
+    let printed = printed(&terminal, &end, run.cancel);
+    let shown = match how_it_ended(&printed, &status, ended) {
+        "" => printed.clone(),
+        note => below(&printed, note),
+    };
     let exit = end.as_ref().ok();
     let output = ToolOutput {
-        text,
+        text: below(&printed, &status),
         display: Display::Terminal(shown),
         images: Vec::new(),
         raw: Some(json!({

@@ -1,12 +1,13 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod processes;
+mod shown;
 
 use std::fs;
 use std::sync::mpsc;
 
 use agent_core::cancel::Cancel;
-use agent_core::event::Progress;
+use agent_core::event::{Progress, Ran};
 use agent_core::id::SessionId;
 
 use super::*;
@@ -76,12 +77,21 @@ fn the_end_is_always_told() {
     }
 }
 
+fn ran(output: &ToolOutput) -> &Ran {
+    let Display::Ran(ran) = &output.display else {
+        panic!("{output:?}");
+    };
+    ran
+}
+
 #[test]
 fn a_failed_command_is_a_failed_call_with_its_output() {
     let error = bench().run(json!({ "command": "echo why; exit 3" })).unwrap_err();
     let output = error.output.unwrap();
     assert_eq!(error.message, "`echo why; exit 3`: exit code: 3");
-    assert_eq!(output.display, Display::Instead("why\nexit code: 3".into()));
+    assert_eq!(ran(&output).shown, "why\nexit code: 3");
+    assert_eq!(ran(&output).note, "exit code: 3");
+    assert_eq!((ran(&output).code, ran(&output).signal), (Some(3), None));
     assert_eq!(
         output.raw,
         Some(json!({ "exitCode": 3, "signal": null, "timedOut": false }))
@@ -91,7 +101,7 @@ fn a_failed_command_is_a_failed_call_with_its_output() {
 #[test]
 fn a_silent_command_shows_how_it_ended() {
     let output = bench().run(json!({ "command": "true" })).unwrap();
-    assert_eq!(output.display, Display::Instead("exit code: 0".into()));
+    assert_eq!(ran(&output).shown, "exit code: 0");
 }
 
 #[test]

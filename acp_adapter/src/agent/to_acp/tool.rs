@@ -59,6 +59,12 @@ pub(super) fn progress(id: &ToolCallId, progress: &Progress) -> SessionUpdate {
         let fields = ToolCallUpdateFields::new().status(ToolCallStatus::InProgress);
         return update(id, fields.content(vec![ToolCallContent::Terminal(terminal)]));
     }
+    if progress.total == 0 {
+        // What is on the screen stays there: what the call does.
+        let fields = ToolCallUpdateFields::new().status(ToolCallStatus::InProgress);
+        let elapsed = progress.elapsed_s.map(|seconds| format!("… {seconds} s so far"));
+        return update(id, fields.content(elapsed.map(|text| vec![text.into()])));
+    }
     let tail = text::fence("", &progress.tail);
     let shown = if progress.total > progress.tail.len() as u64 {
         format!("{tail}\n… the end of {} bytes so far", progress.total)
@@ -288,6 +294,7 @@ fn displayed(output: &ToolOutput) -> Vec<ToolCallContent> {
         Display::Prose | Display::AsPlanned => (&output.text, false),
         Display::Verbatim => (&output.text, true),
         Display::Instead(text) | Display::Terminal(text) => (text, true),
+        Display::Ran(ran) => (&ran.shown, true),
     };
     let mut shown = Vec::new();
     if !text.trim().is_empty() {

@@ -23,6 +23,7 @@ fn approval(id: &str, kinds: &[OptionKind]) -> Approval {
         title: "$ rm -r…".into(),
         kind: ToolKind::Execute,
         input: CallInput::Malformed(String::new()),
+        prints_in: None,
     };
     let plan = Plan::Command(CommandPlan {
         command: "rm -r a\nrm \x1b[8m-r b".into(),

@@ -129,6 +129,7 @@ impl<T: Write, S: Write> People<T, S> {
     fn output(&mut self, output: &ToolOutput) -> io::Result<()> {
         let text = plain(match &output.display {
             Display::Instead(text) | Display::Terminal(text) => text,
+            Display::Ran(ran) => &ran.shown,
             Display::Prose | Display::Verbatim | Display::AsPlanned => &output.text,
         });
         let lines: Vec<&str> = text.lines().collect();

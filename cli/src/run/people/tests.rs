@@ -54,6 +54,7 @@ fn started(id: &str, kind: ToolKind, title: &str) -> Event {
             title: title.into(),
             kind,
             input: CallInput::Malformed(String::new()),
+            prints_in: None,
         },
     }
 }
@@ -75,7 +76,7 @@ fn progress(id: &str, tail: &str, total: u64) -> Event {
             tail: tail.into(),
             total,
             lines: tail.matches('\n').count() as u64,
-            terminal: None,
+            ..Progress::default()
         },
     }
 }
@@ -154,7 +155,7 @@ fn what_no_report_held_is_told_in_a_line() {
             tail: " ok\nlast ok\n".into(),
             total: 100_000,
             lines: 4000,
-            terminal: None,
+            ..Progress::default()
         },
     };
     check(

@@ -30,7 +30,7 @@ pub(crate) fn rows() -> Vec<Row> {
             tail: tail.into(),
             total,
             lines: tail.matches('\n').count() as u64,
-            terminal: None,
+            ..Progress::default()
         },
     };
     let input = Plan::Input {
