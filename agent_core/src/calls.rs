@@ -7,6 +7,7 @@
 mod announce;
 mod guard;
 mod lane;
+mod open;
 mod question;
 mod repeats;
 mod wave;

@@ -144,6 +144,8 @@ pub struct AgentConfig {
     pub thought_level: Option<ThoughtLevel>,
     /// Tools that no session has.
     pub disabled_tools: Vec<String>,
+    /// Seconds that a tool's call may take where the tool has no limit of its own; 0: as long as it takes.
+    pub tool_timeout_s: u64,
 }
 
 impl Default for AgentConfig {
@@ -153,6 +155,7 @@ impl Default for AgentConfig {
             max_steps: 90,
             thought_level: None,
             disabled_tools: Vec::new(),
+            tool_timeout_s: 300,
         }
     }
 }

@@ -10,10 +10,11 @@ use agent_core::event::{ToolKind, ToolOutput};
 use agent_core::plan::Plan;
 use agent_core::provider::ToolSpec;
 use agent_core::surface::{Form, FormAnswer};
-use agent_core::tool::{Planned, Report, Run, Tool, ToolError};
+use agent_core::tool::{Limit, Planned, Report, Run, Tool, ToolError};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::terminal::MARGIN;
 use crate::{input, title};
 
 /// More can't be taken in at a glance.
@@ -140,6 +141,11 @@ impl Tool for AskUser {
 
     fn only_reads(&self, _input: &Value) -> bool {
         true
+    }
+
+    /// A person takes as long as they like.
+    fn limit(&self, _input: &Value) -> Limit {
+        self.limit.map_or(Limit::None, |limit| Limit::Own(limit.saturating_add(MARGIN)))
     }
 
     fn plan(&self, input: &Value, _cancel: &Cancel) -> Result<Planned, ToolError> {

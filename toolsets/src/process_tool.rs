@@ -12,14 +12,14 @@ use agent_core::cancel::Cancel;
 use agent_core::event::{Display, ToolKind, ToolOutput};
 use agent_core::plan::Plan;
 use agent_core::provider::ToolSpec;
-use agent_core::tool::{Action, Planned, Report, Tool, ToolError};
+use agent_core::tool::{Action, Limit, Planned, Report, Tool, ToolError};
 use agent_core::visible;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::command::Judge;
 use crate::process::{Background, End, Processes, State};
-use crate::terminal::{GRACE, seconds, status_line};
+use crate::terminal::{GRACE, MARGIN, seconds, status_line};
 use crate::{input, title};
 
 #[cfg(test)]
@@ -133,6 +133,16 @@ impl Tool for Process {
 
     fn may_repeat(&self, input: &Value) -> bool {
         self.only_reads(input)
+    }
+
+    fn limit(&self, input: &Value) -> Limit {
+        match input::parse::<Args>("process", input) {
+            Ok(args) if matches!(args.action, Verb::Wait) => {
+                let asked = args.timeout.and_then(|timeout| seconds(timeout).ok());
+                Limit::Own(asked.unwrap_or(WAIT) + MARGIN)
+            }
+            Ok(_) | Err(_) => Limit::Usual,
+        }
     }
 
     fn plan(&self, input: &Value, _cancel: &Cancel) -> Result<Planned, ToolError> {

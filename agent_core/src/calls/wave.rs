@@ -1,29 +1,27 @@
 //! Calls that run at the same time, as the turn's thread follows them: judged, asked about, let go, ended.
 
+mod ending;
+mod judged;
+
 use std::collections::HashMap;
-use std::sync::Arc;
-use std::thread;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, bounded, never, select, unbounded};
 use parking_lot::Mutex;
 
 use super::announce::Announced;
-use super::guard::{CallGuard, ended};
-use super::lane::{FromLane, Job};
-use super::question::{CLOSED, Question, UNANSWERED, decide, rejection};
-use crate::approval::{Approval, ApprovalOption, DecidedBy, Decision, UserAnswer};
+use super::guard::ended;
+use super::lane::{FromLane, Job, Lane};
+use super::open::{Deadline, OpenCall};
+use crate::approval::UserAnswer;
 use crate::asker::Terminal;
-use crate::boundary::Boundary;
-use crate::event::{Event, PlannedCall, Progress, Severity, ToolCall, ToolOutcome, ToolOutput, ToolStatus};
+use crate::cancel::Cancel;
+use crate::event::{Event, Progress, ToolStatus};
 use crate::id::{ApprovalId, ToolCallId};
-use crate::plan::{Location, Plan};
-use crate::policy::{Policy, Verdict};
-use crate::tool::ToolError;
+use crate::tool::Limit;
 use crate::turn::Turn;
-
-/// What a call gets after a cancel to end by itself.
-const GRACE: Duration = Duration::from_millis(1500);
+use ending::NOT_BEGUN;
 
 /// Calls that run at the same time.
 pub(super) struct Wave<'t, 'a> {
@@ -34,17 +32,6 @@ pub(super) struct Wave<'t, 'a> {
     to_answers: Sender<(ApprovalId, UserAnswer)>,
     /// When running calls are given up; set by a cancel.
     give_up: Option<Instant>,
-}
-
-struct OpenCall {
-    guard: CallGuard,
-    call: ToolCall,
-    /// Sent on once: the call may run. Dropped: it may not.
-    go: Option<Sender<()>>,
-    progress: Arc<Mutex<Option<Progress>>>,
-    question: Option<Question>,
-    /// The surface's terminal that it runs in. It goes back with this, when the call's end has been told.
-    terminal: Option<Terminal>,
 }
 
 impl<'t, 'a> Wave<'t, 'a> {
@@ -60,6 +47,7 @@ impl<'t, 'a> Wave<'t, 'a> {
             to_answers,
             give_up: None,
         };
+        // Each with the calls of one tool, in order.
         let mut lanes: Vec<(String, Vec<Job>)> = Vec::new();
         for announced in calls {
             if let Some((name, job)) = wave.take_in(announced) {
@@ -70,7 +58,14 @@ impl<'t, 'a> Wave<'t, 'a> {
             }
         }
         for (name, jobs) in lanes {
-            wave.start_lane(&name, jobs, to_turn.clone());
+            let ids: Vec<ToolCallId> = jobs.iter().map(|job| job.id.clone()).collect();
+            let lane = Arc::new(Lane::new(name, jobs, to_turn.clone()));
+            for id in ids {
+                if let Some(open) = wave.open.get_mut(&id) {
+                    open.lane = Arc::downgrade(&lane);
+                }
+            }
+            wave.start(&lane);
         }
         wave
     }
@@ -91,13 +86,17 @@ impl<'t, 'a> Wave<'t, 'a> {
         }
         let (go, may_go) = bounded(1);
         let progress = Arc::new(Mutex::new(None));
+        let limit = self.limit(tool.limit(&input));
+        let cancel = Cancel::new();
+        let set = cancel.clone();
+        let with_the_turns = self.turn.cancel().on_cancel(move || set.set());
         let job = Job {
             id: call.id.clone(),
             tool,
             input,
             may_go,
             progress: progress.clone(),
-            cancel: self.turn.cancel().clone(),
+            cancel: cancel.clone(),
         };
         let name = call.name.clone();
         let open = OpenCall {
@@ -107,17 +106,33 @@ impl<'t, 'a> Wave<'t, 'a> {
             progress,
             question: None,
             terminal: None,
+            lane: Weak::new(),
+            limit,
+            cancel,
+            _with_the_turns: with_the_turns,
+            deadline: Deadline::None,
+            shows_its_plan: false,
+            running: None,
         };
         self.open.insert(job.id.clone(), open);
         Some((name, job))
     }
 
-    fn start_lane(&mut self, name: &str, jobs: Vec<Job>, to_turn: Sender<FromLane>) {
-        let ids: Vec<ToolCallId> = jobs.iter().map(|job| job.id.clone()).collect();
-        let lane = move || jobs.into_iter().for_each(|job| job.work(&to_turn));
-        if let Err(error) = thread::Builder::new().name(format!("tool {name}")).spawn(lane) {
-            for id in ids {
-                let why = format!("`{name}` was not run: no thread could be started for it ({error}). Try again.");
+    fn limit(&self, limit: Limit) -> Option<Duration> {
+        match limit {
+            Limit::Usual => {
+                let seconds = self.turn.settings().config.agent.tool_timeout_s;
+                (seconds > 0).then(|| Duration::from_secs(seconds))
+            }
+            Limit::Own(limit) => Some(limit),
+            Limit::None => None,
+        }
+    }
+
+    fn start(&mut self, lane: &Arc<Lane>) {
+        if let Err(error) = lane.begin() {
+            for id in lane.waiting() {
+                let why = format!("It was not run: no thread could be started for it ({error}). Try again.");
                 self.end(&id, ended(ToolStatus::Failed, &why));
             }
         }
@@ -155,153 +170,37 @@ impl<'t, 'a> Wave<'t, 'a> {
     }
 
     fn next_deadline(&self) -> Option<Instant> {
-        let questions = self.open.values().filter_map(|open| open.question.as_ref()?.deadline);
-        questions.chain(self.give_up).min()
+        let looks = self.open.values().filter_map(OpenCall::next_look);
+        looks.chain(self.give_up).min()
     }
 
     fn hear(&mut self, message: FromLane) {
         match message {
+            FromLane::Begun { id } => self.begun(&id),
             FromLane::Planned { id, plan, locations } => self.planned(&id, plan, locations),
             FromLane::Progress { id } => self.progressed(id),
-            FromLane::Todo { entries } => {
+            FromLane::Todo { id, entries } if self.open.contains_key(&id) => {
                 self.turn.emit(Event::PlanUpdated { entries });
             }
             FromLane::Terminal { id, terminal } => self.goes_on_in(id, terminal),
-            FromLane::Question { text } => self.turn.question = Some(text),
+            FromLane::Question { id, text } if self.open.contains_key(&id) => self.turn.question = Some(text),
+            FromLane::Todo { .. } | FromLane::Question { .. } => tracing::debug!("a call that was left behind goes on"),
             FromLane::Finished { id, result } => self.finished(&id, result),
         }
     }
 
-    fn planned(&mut self, id: &ToolCallId, plan: Plan, locations: Vec<Location>) {
-        if !self.open.contains_key(id) {
-            return;
-        }
-        let verdict = self.judge(&plan);
-        self.turn.emit(Event::ToolPlanned {
-            id: id.clone(),
-            plan: plan.clone(),
-            locations: locations.clone(),
-            runs: verdict == Verdict::Allow,
-        });
-        match verdict {
-            Verdict::Allow => self.go(id),
-            Verdict::Refuse(why) => self.end(id, ended(ToolStatus::Denied, &why)),
-            Verdict::Ask { reason, options } => self.ask(id, plan, locations, reason, options),
-        }
-    }
-
-    fn judge(&self, plan: &Plan) -> Verdict {
-        let settings = self.turn.settings();
-        let store = self.turn.store();
-        let root = settings.roots.first();
-        let policy = Policy {
-            mode: settings.mode,
-            boundary: Boundary {
-                roots: &settings.roots,
-                forbidden: self.turn.forbidden(),
-            },
-            edits_granted: settings.edits_granted,
-            hosts_granted: &settings.hosts_granted,
-            is_granted: &|wanted| {
-                let grants = root.map(|root| store.grants(root)).transpose();
-                let grants = grants.unwrap_or_else(|error| {
-                    tracing::warn!(%error, "can't read the standing grants; asking instead");
-                    None
-                });
-                grants.unwrap_or_default().iter().any(|grant| grant.covers(wanted))
-            },
-        };
-        policy.judge(plan)
-    }
-
-    fn go(&mut self, id: &ToolCallId) {
-        // The cancel may have come while the call was shown; its turn in the loop ends the call.
-        if self.turn.cancel().is_set() {
-            return;
-        }
-        if let Some(go) = self.open.get_mut(id).and_then(|open| open.go.take()) {
-            // An error means that the lane is gone; its end is seen as a message or as the end of all lanes.
-            let _ = go.send(());
-        }
-    }
-
-    fn ask(
-        &mut self,
-        id: &ToolCallId,
-        plan: Plan,
-        locations: Vec<Location>,
-        reason: String,
-        options: Vec<ApprovalOption>,
-    ) {
-        let Some(open) = self.open.get_mut(id) else { return };
-        let approval = ApprovalId::new();
-        let timeout = self.turn.settings().config.approvals.timeout_s;
-        open.question = Some(Question {
-            approval: approval.clone(),
-            options: options.clone(),
-            deadline: (timeout > 0).then(|| Instant::now() + Duration::from_secs(timeout)),
-        });
-        let shown = PlannedCall {
-            call: open.call.clone(),
-            plan,
-            locations,
-        };
-        // Before the question goes out, so that no answer can come too early.
-        self.turn.session().ask(approval.clone(), self.to_answers.clone());
-        self.turn.emit(Event::ApprovalRequested {
-            approval: Approval {
-                id: approval,
-                call: id.clone(),
-                reason,
-                options,
-                shown: Some(Arc::new(shown)),
-            },
-        });
-    }
-
-    fn answered(&mut self, approval: &ApprovalId, answer: &UserAnswer) {
-        let of_this = |open: &OpenCall| open.question.as_ref().is_some_and(|asked| asked.approval == *approval);
-        let Some((id, open)) = self.open.iter().find(|(_, open)| of_this(open)) else {
-            return;
-        };
-        let options = open.question.as_ref().map_or(&[][..], |asked| &asked.options);
-        let (id, decision, by, grant) = {
-            let (decision, by, grant) = decide(options, answer);
-            (id.clone(), decision, by, grant.cloned())
-        };
-        if let Some(grant) = grant {
-            self.turn.grant(grant);
-        }
-        self.decided(&id, decision, by);
-    }
-
-    /// Ends a question, and with it the call unless it may run.
-    fn decided(&mut self, id: &ToolCallId, decision: Decision, by: DecidedBy) {
-        let Some(question) = self.open.get_mut(id).and_then(|open| open.question.take()) else {
-            return;
-        };
-        self.turn.session().settle(&question.approval);
-        self.turn.emit(Event::ApprovalDecided {
-            id: question.approval,
-            call: id.clone(),
-            decision,
-            by,
-        });
-        match decision {
-            Decision::Allowed | Decision::AllowedAlways => self.go(id),
-            Decision::Rejected => self.end(id, ended(ToolStatus::Denied, rejection(by))),
-            Decision::Unanswered => self.end(id, ended(ToolStatus::Denied, UNANSWERED)),
-            Decision::Cancelled => {
-                self.end(id, ended(ToolStatus::Cancelled, CLOSED));
-                self.turn.cancel().set();
-            }
+    /// From here on it may not take for ever to say what it would do.
+    fn begun(&mut self, id: &ToolCallId) {
+        let limit = self.limit(Limit::Usual);
+        if let Some(open) = self.open.get_mut(id) {
+            open.deadline = Deadline::within(limit);
         }
     }
 
     fn progressed(&mut self, id: ToolCallId) {
         let progress = self.open.get(&id).and_then(|open| open.progress.lock().take());
         if let Some(progress) = progress {
-            self.turn.emit(Event::ToolProgress { id, progress });
+            self.show(id, progress);
         }
     }
 
@@ -312,79 +211,14 @@ impl<'t, 'a> Wave<'t, 'a> {
             ..Progress::default()
         };
         open.terminal = Some(terminal);
+        self.show(id, progress);
+    }
+
+    fn show(&mut self, id: ToolCallId, progress: Progress) {
+        if let Some(running) = self.open.get_mut(&id).and_then(|open| open.running.as_mut()) {
+            running.shown(&progress);
+        }
         self.turn.emit(Event::ToolProgress { id, progress });
-    }
-
-    fn finished(&mut self, id: &ToolCallId, result: Result<ToolOutput, ToolError>) {
-        let outcome = match result {
-            Ok(output) => ToolOutcome {
-                status: ToolStatus::Completed,
-                output,
-            },
-            Err(error) => ToolOutcome {
-                status: if self.turn.cancel().is_set() {
-                    ToolStatus::Cancelled
-                } else {
-                    ToolStatus::Failed
-                },
-                output: error.output.unwrap_or_else(|| ToolOutput::text(error.message)),
-            },
-        };
-        self.end(id, outcome);
-    }
-
-    fn end(&mut self, id: &ToolCallId, outcome: ToolOutcome) {
-        if let Some(OpenCall { guard, terminal, .. }) = self.open.remove(id) {
-            guard.finish(self.turn, outcome);
-            drop(terminal);
-        }
-    }
-
-    /// Ends what is not running, and gives the rest a time.
-    fn cancel(&mut self) {
-        self.give_up = Some(Instant::now() + GRACE);
-        let asked = self.ids(|open| open.question.is_some());
-        for id in asked {
-            self.decided(&id, Decision::Cancelled, DecidedBy::Cancel);
-        }
-        // A call that has no go yet will not get one.
-        for id in self.ids(|open| open.go.is_some()) {
-            self.end(&id, ended(ToolStatus::Cancelled, NOT_BEGUN));
-        }
-    }
-
-    /// The same where nothing runs any more.
-    fn cancel_all(&mut self) {
-        self.cancel();
-        for id in self.ids(|_| true) {
-            self.end(&id, ended(ToolStatus::Cancelled, ABANDONED));
-        }
-    }
-
-    fn time_is_up(&mut self) {
-        let now = Instant::now();
-        let due = |at: Option<Instant>| at.is_some_and(|at| at <= now);
-        for id in self.ids(|open| open.question.as_ref().is_some_and(|asked| due(asked.deadline))) {
-            self.decided(&id, Decision::Unanswered, DecidedBy::Timeout);
-        }
-        if due(self.give_up) {
-            for id in self.ids(|_| true) {
-                self.abandon(&id);
-            }
-        }
-    }
-
-    fn abandon(&mut self, id: &ToolCallId) {
-        if let Some(open) = self.open.get(id) {
-            let name = open.call.name.clone();
-            tracing::warn!(call = %id, tool = name, "abandoned: it did not end in time after the cancel");
-            self.turn.emit(Event::Notice {
-                severity: Severity::Warning,
-                title: format!("`{name}` did not stop in time and was left behind"),
-                detail: None,
-            });
-            self.end(id, ended(ToolStatus::Cancelled, ABANDONED));
-        }
     }
 
     fn ids(&self, is_meant: impl Fn(&OpenCall) -> bool) -> Vec<ToolCallId> {
@@ -392,6 +226,3 @@ impl<'t, 'a> Wave<'t, 'a> {
         meant.map(|(id, _)| id.clone()).collect()
     }
 }
-
-const NOT_BEGUN: &str = "Not run: the turn was cancelled before it began.";
-const ABANDONED: &str = "Cancelled, but it did not stop in time. Whether it took effect is unknown.";

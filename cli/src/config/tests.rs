@@ -189,6 +189,7 @@ fn what_the_product_shows_is_understood() {
         [agent]
         mode = "accept_edits"
         max_steps = 90
+        tool_timeout_s = 300
         disabled_tools = []
         [approvals]
         timeout_s = 0

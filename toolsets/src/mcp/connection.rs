@@ -26,7 +26,7 @@ use crate::process::{Output, Processes};
 /// A server that has not answered after so long can't be used: `npx` may have much to fetch before.
 const START: Duration = Duration::from_secs(30);
 /// A call with progress may take so many times the time of one without.
-const LONGEST: u32 = 20;
+pub(super) const LONGEST: u32 = 20;
 /// Progress is told at most this often.
 const PACE: Duration = Duration::from_millis(100);
 /// How long a cancel may take on its way to the server; nobody waits for it.

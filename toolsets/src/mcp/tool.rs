@@ -6,7 +6,7 @@ use agent_core::cancel::Cancel;
 use agent_core::event::ToolKind;
 use agent_core::plan::{ForeignTool, Plan};
 use agent_core::provider::ToolSpec;
-use agent_core::tool::{Planned, Tool, ToolError};
+use agent_core::tool::{Limit, Planned, Tool, ToolError};
 use serde_json::{Map, Value};
 
 use super::listing::Listed;
@@ -42,6 +42,10 @@ impl Tool for McpTool {
     /// As the server says. It decides what may run side by side, and never whether to ask.
     fn only_reads(&self, _input: &Value) -> bool {
         self.listed.only_reads
+    }
+
+    fn limit(&self, _input: &Value) -> Limit {
+        Limit::Own(self.server.limit())
     }
 
     fn plan(&self, input: &Value, _cancel: &Cancel) -> Result<Planned, ToolError> {

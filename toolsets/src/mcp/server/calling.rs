@@ -10,7 +10,7 @@ use crossbeam_channel::{Receiver, after, select};
 use rmcp::model::JsonObject;
 
 use super::{Phase, Server};
-use crate::mcp::connection::{Broken, Connection};
+use crate::mcp::connection::{Broken, Connection, LONGEST};
 use crate::mcp::result;
 
 /// Seconds a call may take without a sign of life, unless the configuration says otherwise.
@@ -54,6 +54,12 @@ impl Server {
             }
             Broken::Refused(why) => format!("`{tool}` of the MCP server `{name}` failed: {why}"),
         }))
+    }
+
+    /// Longer than any of its calls goes on: the start of the server, then signs of life up to the last that counts.
+    pub(in crate::mcp) fn limit(&self) -> Duration {
+        let limit = Duration::from_secs(self.definition.timeout_s.unwrap_or(CALL));
+        limit.saturating_mul(LONGEST + 3)
     }
 
     /// The way to it; one that is gone is started again, one that is being started is waited for.
