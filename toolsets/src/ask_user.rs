@@ -145,7 +145,8 @@ impl Tool for AskUser {
 
     /// A person takes as long as they like.
     fn limit(&self, _input: &Value) -> Limit {
-        self.limit.map_or(Limit::None, |limit| Limit::Own(limit.saturating_add(MARGIN)))
+        self.limit
+            .map_or(Limit::None, |limit| Limit::Own(limit.saturating_add(MARGIN)))
     }
 
     fn plan(&self, input: &Value, _cancel: &Cancel) -> Result<Planned, ToolError> {

@@ -27,6 +27,7 @@ use super::pending::{About, Asked, Cancelled, Inbound, Outbound};
 use super::settings::Settings;
 use super::silence::Silence;
 use super::steering::{Idle, Outcome};
+use super::to_acp::Terminals;
 use super::{fault, params};
 
 pub(crate) use signing::SignedIn;
@@ -41,6 +42,8 @@ pub(crate) struct Connection {
     outbound: Outbound,
     notes: Notes,
     signing: Signing,
+    /// Calls whose output is shown as a terminal does, until their ends.
+    terminals: Terminals,
     pub(crate) silence: Silence,
     pub(crate) outbox: Outbox,
 }
@@ -58,6 +61,7 @@ impl Connection {
             outbound: Outbound::default(),
             notes: Notes::default(),
             signing: Signing::new(signed_in),
+            terminals: Terminals::default(),
             outbox: Outbox::default(),
         }
     }

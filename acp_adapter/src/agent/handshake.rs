@@ -9,6 +9,9 @@ use super::{fault, params};
 /// Where clients asked for a terminal sign-in before the protocol had a place for it.
 pub(crate) const TERMINAL_AUTH: &str = "terminal-auth";
 
+/// Where clients say that they show what a command prints as a terminal does.
+const TERMINAL_OUTPUT: &str = "terminal_output";
+
 /// What the client said of itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Client {
@@ -18,6 +21,8 @@ pub struct Client {
     pub compaction: bool,
     /// It knows plans by their names.
     pub plan: bool,
+    /// It shows what a command prints as a terminal does.
+    pub terminals: bool,
     /// How it can run a set-up in a terminal.
     pub terminal_auth: TerminalAuth,
     /// What it can do for tools.
@@ -120,6 +125,7 @@ impl Client {
             notices: session.is_some_and(|session| session.notices.is_some()),
             compaction: session.is_some_and(|session| session.compaction.is_some()),
             plan: capabilities.plan.is_some(),
+            terminals: is_true(capabilities.meta.as_ref(), TERMINAL_OUTPUT),
             terminal_auth: match (asks_by_meta, capabilities.auth.terminal) {
                 (true, _) => TerminalAuth::Meta,
                 (false, true) => TerminalAuth::Method,
@@ -164,6 +170,10 @@ fn take_over_v2(params: &mut Map<String, Value>) {
 
 fn asks_for_terminal(meta: Option<&Meta>) -> bool {
     meta.and_then(|meta| meta.get(TERMINAL_AUTH)).is_some_and(is_given)
+}
+
+fn is_true(meta: Option<&Meta>, key: &str) -> bool {
+    meta.and_then(|meta| meta.get(key)) == Some(&Value::Bool(true))
 }
 
 fn is_given(value: &Value) -> bool {
@@ -223,6 +233,18 @@ mod tests {
             ..Client::default()
         };
         check(json!({ "clientCapabilities": all }), gated);
+        let terminals = Client {
+            terminals: true,
+            ..Client::default()
+        };
+        check(
+            json!({ "clientCapabilities": { "_meta": { "terminal_output": true } } }),
+            terminals,
+        );
+        for odd in [json!("true"), json!({}), json!(1), json!(null)] {
+            let params = json!({ "clientCapabilities": { "_meta": { "terminal_output": odd } } });
+            check(params, Client::default());
+        }
     }
 
     #[test]

@@ -59,7 +59,8 @@ impl Lane {
                 job.work(&lane.to_turn);
             }
         };
-        thread::Builder::new().name(format!("tool {}", self.name)).spawn(work)?;
+        let name = &self.name;
+        thread::Builder::new().name(format!("tool {name}")).spawn(work)?;
         Ok(())
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use acp_adapter::agent::to_acp::{self, Effect, view};
+use acp_adapter::agent::to_acp::{self, Effect, Terminals, view};
 use acp_adapter::agent::{Client, TerminalAuth};
 use agent_core::event::{Compaction, ContextUse, Event};
 use serde_json::{Value, json};
@@ -11,16 +11,17 @@ use crate::greeting::settings;
 use crate::rows::rows;
 use crate::schema::valid;
 use crate::sessions::session_view;
-use crate::{envelope, shown};
+use crate::{envelope, shown, terminal};
 
 /// The capabilities of a client that change what it gets, each as a path into the parameters of `initialize`.
-const CAPABILITIES: [(&str, bool); 6] = [
+const CAPABILITIES: [(&str, bool); 7] = [
     (NOTICES, false),
     (COMPACTION, false),
     (PLAN, false),
     (BOOLEAN, false),
     (TERMINAL, true),
     (TERMINAL_META, true),
+    (TERMINAL_OUTPUT, true),
 ];
 
 const NOTICES: &str = "clientCapabilities/session/notices";
@@ -29,11 +30,13 @@ const PLAN: &str = "clientCapabilities/plan";
 const BOOLEAN: &str = "clientCapabilities/session/configOptions/boolean";
 const TERMINAL: &str = "clientCapabilities/auth/terminal";
 const TERMINAL_META: &str = "clientCapabilities/_meta/terminal-auth";
+const TERMINAL_OUTPUT: &str = "clientCapabilities/_meta/terminal_output";
 
 /// What an update needs the client to have said; none for what every client knows.
 fn gate(kind: &str) -> Option<&'static str> {
     match kind {
         "notice" => Some(NOTICES),
+        "terminal_info" | "terminal_output" | "terminal_exit" => Some(TERMINAL_OUTPUT),
         "compaction_update" | "compaction_summary_chunk" => Some(COMPACTION),
         "plan_update" | "plan_removed" => Some(PLAN),
         "user_message_chunk"
@@ -94,25 +97,34 @@ fn events() -> Vec<Event> {
         pictures,
         no_plan,
     ];
-    rows().into_iter().map(|row| row.event).chain(more).collect()
+    let rows = rows().into_iter().map(|row| row.event).chain(more);
+    rows.chain(terminal::events()).collect()
 }
 
-/// The kinds of updates that a client gets of an event, now and in a replay, all valid.
-fn kinds(event: &Event, client: &Client) -> Vec<String> {
-    let now = to_acp::live(envelope(event.clone()), client);
-    let before = to_acp::replay(envelope(event.clone()), client);
-    let kind = |effect: Effect| match effect {
-        Effect::Update(update) | Effect::Note(update) => {
-            let update = valid("SessionUpdate", update);
-            assert!(update.to_string().len() < 1_000_000);
-            Some(update["sessionUpdate"].as_str().unwrap().to_owned())
-        }
-        other @ (Effect::Ask { .. } | Effect::Decided(_) | Effect::EndTurn(_)) => {
-            shown(other);
-            None
+/// The kinds of updates that a client gets of an event, now and in a replay, all valid; and what of a terminal is in them.
+fn kinds(event: &Event, client: &Client, terminals: &mut [Terminals; 2]) -> Vec<String> {
+    let [live, replayed] = terminals;
+    let now = live.live(envelope(event.clone()), client);
+    let before = replayed.replay(envelope(event.clone()), client);
+    let kind = |effect: Effect| -> Vec<String> {
+        match effect {
+            Effect::Update(update) | Effect::Note(update) => {
+                let update = valid("SessionUpdate", update);
+                assert!(update.to_string().len() < 1_000_000);
+                let kind = update["sessionUpdate"].as_str().unwrap().to_owned();
+                let meta = update["_meta"]
+                    .as_object()
+                    .into_iter()
+                    .flat_map(|meta| meta.keys().cloned());
+                std::iter::once(kind).chain(meta).collect()
+            }
+            other @ (Effect::Ask { .. } | Effect::Decided(_) | Effect::EndTurn(_)) => {
+                shown(other);
+                Vec::new()
+            }
         }
     };
-    now.into_iter().chain(before).filter_map(kind).collect()
+    now.into_iter().chain(before).flat_map(kind).collect()
 }
 
 #[test]
@@ -125,7 +137,10 @@ fn every_client_gets_what_it_has_asked_for_and_no_other_kind() {
         let client = client(&declared);
         let known = tried.iter().position(|(other, _)| *other == client);
         let place = known.unwrap_or_else(|| {
-            let kinds = events.iter().flat_map(|event| kinds(event, &client)).collect();
+            let mut terminals = [Terminals::default(), Terminals::default()];
+            let kinds = events.iter().flat_map(|event| kinds(event, &client, &mut terminals));
+            let kinds = kinds.collect();
+            assert!(terminals.iter().all(Terminals::is_empty), "each ends with its call");
             tried.push((client, kinds));
             tried.len() - 1
         });
@@ -139,6 +154,9 @@ fn every_client_gets_what_it_has_asked_for_and_no_other_kind() {
             kinds.contains("compaction_summary_chunk"),
             declared.contains(COMPACTION)
         );
+        for meta in ["terminal_info", "terminal_output", "terminal_exit"] {
+            assert_eq!(kinds.contains(meta), declared.contains(TERMINAL_OUTPUT), "{meta}");
+        }
         assert_eq!(kinds.contains("plan_update"), declared.contains(PLAN));
         assert_eq!(kinds.contains("plan"), !declared.contains(PLAN), "one or the other");
         check_greeting(&client, &declared);

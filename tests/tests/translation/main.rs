@@ -12,6 +12,7 @@ mod questions;
 mod rows;
 mod schema;
 mod sessions;
+mod terminal;
 
 use acp_adapter::agent::Client;
 use acp_adapter::agent::to_acp::{self, Effect};

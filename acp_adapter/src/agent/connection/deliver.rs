@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::Connection;
 use crate::agent::pending::Asked;
-use crate::agent::to_acp::{self, Effect, view};
+use crate::agent::to_acp::{Effect, view};
 use crate::agent::{asks, envelope};
 
 impl Connection {
@@ -45,18 +45,19 @@ impl Connection {
         for note in self.notes.before(&session, turn, &envelope.event) {
             self.update(&session, note);
         }
-        for effect in to_acp::live(envelope, &self.client()) {
+        for effect in self.terminals.live(envelope, &self.client()) {
             self.effect(&session, turn, effect);
         }
     }
 
     fn replay(&mut self, envelope: Envelope) {
+        let (session, turn) = (envelope.session.clone(), envelope.turn);
+        let effects = self.terminals.replay(envelope, &self.client());
         // A load that has been cancelled has been answered, and nothing may follow for it.
-        if !self.inbound.wants_replay(&envelope.session) {
+        if !self.inbound.wants_replay(&session) {
             return;
         }
-        let (session, turn) = (envelope.session.clone(), envelope.turn);
-        for effect in to_acp::replay(envelope, &self.client()) {
+        for effect in effects {
             self.effect(&session, turn, effect);
         }
     }

@@ -4,8 +4,10 @@
 mod compaction;
 mod content;
 mod plan;
+pub use terminal::Terminals;
 pub(crate) use text::{PIECE, cut_to};
 
+mod terminal;
 mod text;
 mod tool;
 pub mod view;
