@@ -6,6 +6,8 @@
 mod calls;
 mod commands;
 mod content;
+mod deadlines;
+mod display_terminals;
 mod editor_files;
 mod editor_terminals;
 mod failures;
@@ -20,6 +22,7 @@ mod outcomes;
 mod permissions;
 mod play;
 mod processes;
+mod progress;
 mod prompts;
 mod providers;
 mod questions;

@@ -51,6 +51,17 @@ fn a_very_long_result_loses_its_middle() {
 }
 
 #[test]
+fn a_call_that_a_server_is_silent_about_is_shown_to_go_on() {
+    let more = format!("[mcp_servers.t]\ncommand = {PROGRAM:?}\ntimeout_s = 6\n");
+    let mut play = Play::configured(call_and_end("mcp__t__hang", json!({})), &more, json!([]));
+    let from = play.prompt();
+    let shows_life = |update: &&Value| update["content"][0]["content"]["text"] == "… 4 s so far";
+    assert!(play.client.updates(from).iter().any(shows_life));
+    assert_eq!(play.end_of_call(from)["status"], "failed");
+    assert!(!play.told(1).contains("so far"), "{}", play.told(1));
+}
+
+#[test]
 fn progress_is_shown_and_keeps_a_call_alive() {
     let more = format!("[mcp_servers.t]\ncommand = {PROGRAM:?}\ntimeout_s = 1\n");
     let mut play = Play::configured(call_and_end("mcp__t__steps", json!({})), &more, json!([]));
