@@ -240,14 +240,19 @@ impl Line {
     fn send_replay(&self, standpoint: Standpoint) -> Result<(), StoreError> {
         let Standpoint { upto, spoken, running } = standpoint;
         let mut replay = Replay::new(&self.0.store, &self.0.session, upto, running)?;
+        let mut spoken = spoken.into_iter().peekable();
         while let Some(page) = replay.next_page()? {
-            // A message that was open at the start may have got its row since; it comes below, once.
-            let stored = |envelope: &Envelope| spoken.iter().all(|open| open.seq != envelope.seq);
-            page.into_iter()
-                .filter(stored)
-                .for_each(|envelope| self.send_old(envelope));
+            for envelope in page {
+                // A command beside the turn may have said something after it began to speak.
+                while let Some(open) = spoken.next_if(|open| open.seq < envelope.seq) {
+                    self.send_old(open);
+                }
+                // A message that was open at the start may have got its row since.
+                let is_open = |open: &Envelope| open.seq == envelope.seq;
+                self.send_old(spoken.next_if(is_open).unwrap_or(envelope));
+            }
         }
-        spoken.into_iter().for_each(|envelope| self.send_old(envelope));
+        spoken.for_each(|envelope| self.send_old(envelope));
         Ok(())
     }
 

@@ -108,3 +108,16 @@ fn a_command_beside_a_turn_does_not_cut_it_in_a_load() {
     assert_eq!(replayed.matches("turn").count(), 2, "{replayed}");
     assert!(!replayed.contains("turn failed"), "{replayed}");
 }
+
+#[test]
+fn a_load_in_mid_message_shows_a_command_beside_it_behind_it() {
+    let mut stage = Stage::new(vec![ScriptReply::new([
+        ScriptStep::text("busy"),
+        ScriptStep::WaitCancel,
+    ])]);
+    stage.prompt("go");
+    stage.until(nothing, |envelope| matches!(envelope.event, Event::AgentText { .. }));
+    let beside = stage.turn("/version", nothing);
+    let replayed = stage.replay();
+    assert!(replayed.ends_with(&format!("text m1: busy\n{beside}")), "{replayed}");
+}
