@@ -200,7 +200,7 @@ impl Line {
     /// Sends all that is visible of the session so far, then the answer. What happens meanwhile follows behind.
     pub(crate) fn replay(&self, call: CallId, answer: Answer) {
         let _one_at_a_time = self.0.replaying.lock();
-        let result = self.send_replay(self.hold()).map(|()| answer);
+        let result = self.send_replay(call, self.hold()).map(|()| answer);
         let result = result.map_err(CallError::from);
         self.0.outlet.send(Outward::Answer { call, result });
         self.release();
@@ -237,7 +237,7 @@ impl Line {
         }
     }
 
-    fn send_replay(&self, standpoint: Standpoint) -> Result<(), StoreError> {
+    fn send_replay(&self, call: CallId, standpoint: Standpoint) -> Result<(), StoreError> {
         let Standpoint { upto, spoken, running } = standpoint;
         let mut replay = Replay::new(&self.0.store, &self.0.session, upto, running)?;
         let mut spoken = spoken.into_iter().peekable();
@@ -245,21 +245,21 @@ impl Line {
             for envelope in page {
                 // A command beside the turn may have said something after it began to speak.
                 while let Some(open) = spoken.next_if(|open| open.seq < envelope.seq) {
-                    self.send_old(open);
+                    self.send_old(call, open);
                 }
                 // A message that was open at the start may have got its row since.
                 let is_open = |open: &Envelope| open.seq == envelope.seq;
-                self.send_old(spoken.next_if(is_open).unwrap_or(envelope));
+                self.send_old(call, spoken.next_if(is_open).unwrap_or(envelope));
             }
         }
-        spoken.for_each(|envelope| self.send_old(envelope));
+        spoken.for_each(|envelope| self.send_old(call, envelope));
         Ok(())
     }
 
-    fn send_old(&self, envelope: Envelope) {
-        for piece in pieces(envelope) {
+    fn send_old(&self, call: CallId, envelope: Envelope) {
+        for envelope in pieces(envelope) {
             self.0.outlet.wait_for_replay();
-            self.0.outlet.send(Outward::Replay(piece));
+            self.0.outlet.send(Outward::Replay { call, envelope });
         }
     }
 

@@ -23,9 +23,13 @@ pub(crate) use pieces::pieces;
 pub enum Outward {
     /// Something happens now.
     Live(Envelope),
-    /// Something that happened before; part of the answer to a load, and comes before it. A long message comes in
-    /// several, each with its number and id.
-    Replay(Envelope),
+    /// Something that happened before. A long message comes in several, each with its number and id.
+    Replay {
+        /// The load that it is a part of; its answer comes after it.
+        call: CallId,
+        /// What happened.
+        envelope: Envelope,
+    },
     /// An option of an open session has another value, whoever set it.
     OptionChanged {
         /// The option and its value.

@@ -202,7 +202,7 @@ impl Stage {
                         return lines.text;
                     }
                 }
-                Outward::Replay(envelope) => lines.add(format!("old {}", self.names.line(&envelope.event))),
+                Outward::Replay { envelope, .. } => lines.add(format!("old {}", self.names.line(&envelope.event))),
                 Outward::OptionChanged { .. }
                 | Outward::ContextChanged { .. }
                 | Outward::Ask(_)
@@ -237,7 +237,7 @@ impl Stage {
         let mut lines = Lines::default();
         loop {
             match self.next() {
-                Outward::Replay(envelope) => lines.add(self.names.line(&envelope.event)),
+                Outward::Replay { envelope, .. } => lines.add(self.names.line(&envelope.event)),
                 Outward::Live(envelope) => lines.add(format!("live {}", self.names.line(&envelope.event))),
                 Outward::Answer { call: answered, result } if answered == call => {
                     assert!(result.is_ok(), "{result:?}");

@@ -133,8 +133,8 @@ impl Connection {
                 instructions,
                 replay,
             } => {
-                let call = self.runtime.open(session.clone(), Some(folders), instructions, replay);
-                let asked = if replay { Asked::Load { session } } else { Asked::Resume };
+                let call = self.runtime.open(session, Some(folders), instructions, replay);
+                let asked = if replay { Asked::Load } else { Asked::Resume };
                 self.inbound.add_call(id, call, asked);
             }
             Call::List { cwd, cursor } => {

@@ -34,7 +34,7 @@ enum Waits {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Asked {
     New,
-    Load { session: SessionId },
+    Load,
     Resume,
     Fork,
     List,
@@ -53,7 +53,7 @@ impl Asked {
             Self::SetModel => "modelId",
             Self::SetOption
             | Self::New
-            | Self::Load { .. }
+            | Self::Load
             | Self::Resume
             | Self::Fork
             | Self::List
@@ -124,12 +124,10 @@ impl Inbound {
         sessions.collect()
     }
 
-    /// Whether a load that waits wants this session's replay.
-    pub(crate) fn wants_replay(&self, session: &SessionId) -> bool {
-        self.entries.iter().any(|entry| {
-            let loads = matches!(&entry.waits, Waits::Call(_, Asked::Load { session: loaded }) if loaded == session);
-            loads && entry.id.is_some()
-        })
+    /// Whether a call's request still waits for what the call sends.
+    pub(crate) fn awaits(&self, call: CallId) -> bool {
+        let is_meant = |entry: &Entry| matches!(entry.waits, Waits::Call(other, _) if other == call);
+        self.entries.iter().any(|entry| is_meant(entry) && entry.id.is_some())
     }
 
     /// The prompt that a turn answers.
@@ -303,13 +301,14 @@ mod tests {
     fn a_cancelled_prompt_waits_for_its_turn_and_other_requests_do_not() {
         let mut inbound = Inbound::default();
         inbound.add_turn(id(1), "s".into(), TurnId(1));
-        inbound.add_call(id(2), CallId(7), Asked::Load { session: "l".into() });
-        assert!(inbound.wants_replay(&"l".into()));
+        inbound.add_call(id(2), CallId(7), Asked::Load);
+        inbound.add_call(id(4), CallId(8), Asked::Load);
+        assert!(inbound.awaits(CallId(7)));
         assert_eq!(inbound.cancel(&id(3)), None);
         assert_eq!(inbound.cancel(&id(1)), Some(Cancelled::Turn("s".into(), TurnId(1))));
         assert!(inbound.holds(&id(1)));
         assert_eq!(inbound.cancel(&id(2)), Some(Cancelled::Call));
-        assert!(!inbound.holds(&id(2)) && !inbound.wants_replay(&"l".into()));
+        assert!(!inbound.holds(&id(2)) && !inbound.awaits(CallId(7)) && inbound.awaits(CallId(8)));
         assert_eq!(inbound.cancel(&id(2)), None);
         assert_eq!(inbound.take_call(CallId(7)).unwrap().0, None);
     }

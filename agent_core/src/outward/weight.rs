@@ -12,7 +12,7 @@ use crate::surface::Request;
 pub(super) fn weight(outward: &Outward) -> usize {
     const FLAT: usize = 256;
     match outward {
-        Outward::Live(envelope) | Outward::Replay(envelope) => FLAT + event_weight(&envelope.event),
+        Outward::Live(envelope) | Outward::Replay { envelope, .. } => FLAT + event_weight(&envelope.event),
         Outward::Ask(ask) => FLAT + request_weight(&ask.request),
         Outward::OptionChanged { .. }
         | Outward::ContextChanged { .. }

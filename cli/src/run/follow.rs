@@ -81,7 +81,7 @@ fn of_session(outward: Outward, session: &SessionId) -> Option<Envelope> {
         Outward::Live(envelope) if envelope.session == *session => Some(envelope),
         // Nobody asks a terminal that has said of nothing that it can do it.
         Outward::Live(_)
-        | Outward::Replay(_)
+        | Outward::Replay { .. }
         | Outward::OptionChanged { .. }
         | Outward::ContextChanged { .. }
         | Outward::Ask(_)

@@ -98,7 +98,7 @@ impl Calls<'_> {
                     | Outward::Ask(_)
                     | Outward::TakeBack(_)
                     | Outward::Live(_)
-                    | Outward::Replay(_),
+                    | Outward::Replay { .. },
                 )
                 | None => {}
             }

@@ -50,7 +50,7 @@ fn a_load_sends_a_very_long_message_in_pieces() {
     let (mut asked, mut said) = (String::new(), 0);
     loop {
         match stage.next() {
-            Outward::Replay(envelope) => {
+            Outward::Replay { envelope, .. } => {
                 if let Event::UserMessage { content, .. } = &envelope.event {
                     let piece = plain_text(content);
                     assert!(piece.len() <= 64 * 1024, "{}", piece.len());

@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 use talaria_tests::client::{Client, Home, option};
+use talaria_tests::start::asked;
 
-use crate::exchange::{check_field, exchange};
+use crate::exchange::{check_field, exchange, request};
 
 fn position(client: &Client, is_meant: impl Fn(&Value) -> bool) -> usize {
     client.log.iter().position(is_meant).expect("the message is in the log")
@@ -191,4 +192,27 @@ fn a_close_ends_the_turn_and_the_prompt_answers_first() {
         })
     };
     assert!(answered(prompt) < answered(close));
+}
+
+#[test]
+fn a_load_that_is_cancelled_beside_another_shows_nothing_more() {
+    let home = Home::new();
+    let (mut client, session) = Client::with_session(&home);
+    client.prompt(&session, "say one");
+    // The cancel meets the first load at some point of its way, often before its past.
+    for round in 0..50 {
+        let from = client.log.len();
+        let load = |id: &str| {
+            let params = json!({"sessionId": session, "cwd": home.workspace(), "mcpServers": []});
+            request(id, "session/load", &params)
+        };
+        let ids = ["first", "second"].map(|which| format!("{which}-{round}"));
+        let cancel = json!({"jsonrpc": "2.0", "method": "$/cancel_request", "params": {"requestId": ids[0]}});
+        client.send_raw(format!("{}\n{}\n{cancel}\n", load(&ids[0]), load(&ids[1])).as_bytes());
+        client.wait_for(|message| message["id"] == *ids[1]);
+        let first = client.log[from..].iter().position(|message| message["id"] == *ids[0]);
+        let first = from + first.expect("the first is answered before the second");
+        let asked = asked(&client, first);
+        assert_eq!(asked, ["say one"], "{:#?}", &client.log[from..]);
+    }
 }

@@ -18,7 +18,7 @@ impl Connection {
     pub(crate) fn parcel(&mut self, mut parcel: Parcel) {
         match parcel.take() {
             Some(Outward::Live(envelope)) => self.live(envelope),
-            Some(Outward::Replay(envelope)) => self.replay(envelope),
+            Some(Outward::Replay { call, envelope }) => self.replay(call, envelope),
             Some(Outward::OptionChanged { change, view }) => self.option_changed(&change, &view),
             Some(Outward::ContextChanged { session, context }) => {
                 if let Some(usage) = view::usage(context) {
@@ -50,11 +50,11 @@ impl Connection {
         }
     }
 
-    fn replay(&mut self, envelope: Envelope) {
+    fn replay(&mut self, call: CallId, envelope: Envelope) {
         let (session, turn) = (envelope.session.clone(), envelope.turn);
         let effects = self.terminals.replay(envelope, &self.client());
         // A load that has been cancelled has been answered, and nothing may follow for it.
-        if !self.inbound.wants_replay(&session) {
+        if !self.inbound.awaits(call) {
             return;
         }
         for effect in effects {
