@@ -20,9 +20,25 @@ pub(crate) fn delete(engine: &Arc<Engine>, call: CallId, id: SessionId) {
     if let Ok(Some(held)) = engine.store.held_by_other(&id) {
         return engine.answer(call, Err(CallError::Held { pid: held.pid }));
     }
-    let last = engine.clone();
-    session.close(Box::new(move || last.answer(call, remove(&last, &id))));
-    engine.let_go(&session);
+    let (last, deleted) = (engine.clone(), id.clone());
+    let last = Box::new(move || last.answer(call, remove(&last, &deleted)));
+    match session.close_with(last) {
+        None => engine.let_go(&session),
+        // What was asked for while it closes is done in that order.
+        Some(_) => {
+            let engine = engine.clone();
+            session.after_closing(Box::new(move || delete_later(&engine, call, id)));
+        }
+    }
+}
+
+fn delete_later(engine: &Arc<Engine>, call: CallId, id: SessionId) {
+    let (own, of) = (engine.clone(), id.clone());
+    let work = move |engine: &Arc<Engine>, call| {
+        delete(engine, call, id);
+        None
+    };
+    engine.queue_on(of, Box::new(move || own.do_call(call, work)));
 }
 
 fn remove(engine: &Engine, id: &SessionId) -> Result<Answer, CallError> {

@@ -197,6 +197,8 @@ impl Engine {
         }
         // The lease first: once it is out of the map, the session may be opened and claimed anew.
         self.store.release(&session.id);
+        // Still in the map, so that what is deleted now is not opened again meanwhile.
+        session.last_deed().into_iter().for_each(|deed: AfterGone| deed());
         self.sessions.lock().remove(&session.id);
         session.gone().into_iter().for_each(|after: AfterGone| after());
     }

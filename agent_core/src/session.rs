@@ -49,6 +49,8 @@ struct State {
     /// The open questions, and the turn that waits for each.
     questions: HashMap<ApprovalId, Sender<(ApprovalId, UserAnswer)>>,
     closing: Closing,
+    /// Done by whoever lets it go, before it has gone.
+    last_deed: Option<AfterGone>,
 }
 
 impl Session {
@@ -64,6 +66,7 @@ impl Session {
                 naming: None,
                 questions: HashMap::new(),
                 closing: Closing::default(),
+                last_deed: None,
             }),
         }
     }
@@ -228,6 +231,27 @@ impl Session {
         }
         self.end_naming();
         self.cancel();
+    }
+
+    /// The same, and something is done when nothing goes on in it any more and before it has gone, so that nobody opens it
+    /// again before that. It comes back if the session is closing already.
+    pub(crate) fn close_with(&self, last: AfterGone) -> Option<AfterGone> {
+        {
+            let mut state = self.state.lock();
+            if state.closing.has_begun() {
+                return Some(last);
+            }
+            state.closing.begin();
+            state.last_deed = Some(last);
+        }
+        self.end_naming();
+        self.cancel();
+        None
+    }
+
+    /// What is to be done before it has gone.
+    pub(crate) fn last_deed(&self) -> Option<AfterGone> {
+        self.state.lock().last_deed.take()
     }
 
     /// Does something once a closing session has gone; gives it back if the session is not closing.

@@ -2,7 +2,7 @@
 
 use agent_core::content::plain_text;
 use agent_core::event::Event;
-use agent_core::outward::Outward;
+use agent_core::outward::{CallError, Outward};
 use agent_core::script::{ScriptReply, ScriptStep};
 use serde_json::json;
 use talaria_tests::stage::Stage;
@@ -120,4 +120,22 @@ fn a_load_in_mid_message_shows_a_command_beside_it_behind_it() {
     let beside = stage.turn("/version", nothing);
     let replayed = stage.replay();
     assert!(replayed.ends_with(&format!("text m1: busy\n{beside}")), "{replayed}");
+}
+
+#[test]
+fn a_session_that_is_deleted_during_a_turn_is_never_opened_again() {
+    // The load meets the session at some point of its way out.
+    for _ in 0..50 {
+        let mut stage = Stage::new(vec![ScriptReply::new([
+            ScriptStep::text("busy"),
+            ScriptStep::WaitCancel,
+        ])]);
+        stage.prompt("go");
+        stage.until(nothing, |envelope| matches!(envelope.event, Event::AgentText { .. }));
+        stage.runtime.delete(stage.session.clone());
+        stage.until(nothing, |envelope| envelope.event.ends_turn());
+        let call = stage.runtime.open(stage.session.clone(), None, None, true);
+        let unknown = CallError::UnknownSession(stage.session.clone());
+        assert_eq!(stage.answer(call), Err(unknown));
+    }
 }
