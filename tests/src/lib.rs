@@ -4,6 +4,7 @@ pub mod client;
 pub mod counting;
 pub mod editor;
 pub mod heard;
+pub mod inside;
 pub mod mcp;
 pub mod measure;
 pub mod mock;

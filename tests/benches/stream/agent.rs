@@ -1,29 +1,22 @@
 //! An agent in this process: the real core and adapter over pipes in memory, every write with its time.
 
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::sync::Arc;
-use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use acp_adapter::agent::{Lines, Settings, serve};
-use agent_core::cancel::Cancel;
 use agent_core::config::Config;
 use agent_core::provider::Provider;
-use agent_core::runtime::{Parts, Preferences, REST_AFTER, Runtime};
 use agent_core::store::Store;
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use serde_json::{Value, json};
-use talaria_tests::stage::OneModel;
+use talaria_tests::inside::{Inside, Make};
 use tempfile::TempDir;
-use toolsets::LocalWorkspaces;
 
 /// An agent with one session.
 pub(crate) struct Agent {
-    /// Its stdin; ends when this is dropped.
-    input: Option<Sender<Vec<u8>>>,
+    inside: Inside,
     /// What it wrote, and when.
     output: Receiver<(Instant, Vec<u8>)>,
-    server: Option<JoinHandle<()>>,
     session: String,
     next_id: i64,
     _folder: TempDir,
@@ -43,46 +36,19 @@ pub(crate) struct Turn {
 
 impl Agent {
     pub(crate) fn start(provider: Arc<dyn Provider>, store: Store) -> Self {
-        let folder = tempfile::tempdir().expect("a temporary folder can be made");
-        let setup = Arc::new(OneModel {
+        let (writes, output) = unbounded();
+        let make = Make {
             provider,
             config: Config::default(),
-        });
-        let (runtime, inlet) = Runtime::start(Parts {
             store,
-            setup: setup.clone(),
-            workspaces: Arc::new(LocalWorkspaces::new(Vec::new(), None)),
-            source: "acp",
-            preferences: Preferences::default(),
             forbidden: Vec::new(),
-            rest_after: REST_AFTER,
-        });
-        let settings = Settings {
-            name: "talaria".into(),
-            version: "0".into(),
-            provider: None,
-            longest_silence: Duration::ZERO,
-            setup_args: Vec::new(),
-            command: Vec::new(),
-            setup,
         };
-        let (input, chunks) = unbounded();
-        let (writes, output) = unbounded();
-        let server = thread::Builder::new().name("acp-serve".into()).spawn(move || {
-            let input = Input {
-                chunks,
-                rest: Vec::new(),
-            };
-            let lines = Lines::read(input).expect("a thread can be started");
-            serve(runtime, inlet, settings, lines, Output(writes), &Cancel::new()).expect("serving begins");
-        });
         let mut agent = Self {
-            input: Some(input),
+            inside: make.start(Output(writes)),
             output,
-            server: Some(server.expect("a thread can be started")),
             session: String::new(),
             next_id: 1,
-            _folder: folder,
+            _folder: tempfile::tempdir().expect("a temporary folder can be made"),
         };
         agent.open();
         agent
@@ -125,8 +91,7 @@ impl Agent {
         let id = self.next_id;
         self.next_id += 1;
         let line = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
-        let input = self.input.as_ref().expect("the input ends with the agent");
-        input.send(format!("{line}\n").into_bytes()).expect("the agent reads");
+        self.inside.send(format!("{line}\n").into_bytes());
         let end = format!("\"id\":{id},");
         let mut writes = Vec::new();
         loop {
@@ -142,32 +107,6 @@ impl Agent {
         let lines = lines.map(|line| serde_json::from_slice(line).expect("every line is JSON"));
         let lines = lines.collect();
         (writes, lines)
-    }
-}
-
-impl Drop for Agent {
-    fn drop(&mut self) {
-        drop(self.input.take());
-        if let Some(server) = self.server.take() {
-            server.join().expect("serving does not panic");
-        }
-    }
-}
-
-struct Input {
-    chunks: Receiver<Vec<u8>>,
-    rest: Vec<u8>,
-}
-
-impl Read for Input {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.rest.is_empty() {
-            self.rest = self.chunks.recv().unwrap_or_default();
-        }
-        let count = buffer.len().min(self.rest.len());
-        buffer[..count].copy_from_slice(&self.rest[..count]);
-        self.rest.drain(..count);
-        Ok(count)
     }
 }
 
