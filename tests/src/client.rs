@@ -197,6 +197,14 @@ impl Client {
         }
     }
 
+    /// The next message, if one comes within this time. The other error is the end of the agent's output.
+    ///
+    /// # Errors
+    /// When none comes.
+    pub fn next_within(&mut self, limit: Duration) -> Result<Value, RecvTimeoutError> {
+        self.lines.recv_timeout(limit).map(|line| self.keep(&line))
+    }
+
     /// What comes until nothing has come for this long.
     pub fn rest(&mut self, silence: Duration) -> Vec<Value> {
         let mut messages = Vec::new();

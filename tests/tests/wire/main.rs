@@ -3,7 +3,6 @@
 //! What a turn does is not here: `flows` has it.
 
 #![allow(clippy::unwrap_used, reason = "tests")]
-#![allow(clippy::print_stdout, reason = "a failed walk shows the seed that repeats it")]
 
 mod ending;
 mod entry;
@@ -17,4 +16,3 @@ mod sessions;
 mod signing_out;
 mod slow;
 mod transcripts;
-mod walk;

@@ -1,0 +1,134 @@
+//! The agent that a walk meets, in this process or the built binary, and the place where it works.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use agent_core::config::{Config, TerminalBackend};
+use agent_core::store::Store;
+use crossbeam_channel::{Receiver, RecvTimeoutError};
+use serde_json::Value;
+use talaria_tests::client::{Client, Home};
+use talaria_tests::inside::{Cut, Inside, Make};
+use talaria_tests::mock::Mock;
+use talaria_tests::start::config_of;
+
+use crate::generator::Ground;
+use crate::model::{self, Model};
+
+/// A folder to work in, and what outlives an agent.
+pub(crate) struct Place {
+    home: Home,
+    /// The model's service, for the binary.
+    mock: Option<Mock>,
+}
+
+/// A running agent.
+pub(crate) enum Agent {
+    Inside(Inside, Receiver<String>),
+    Binary(Box<Client>),
+}
+
+impl Place {
+    pub(crate) fn new(ground: Ground) -> Self {
+        let home = Home::new();
+        let mock = (ground == Ground::Binary).then(|| Mock::answering(model::served));
+        if let Some(mock) = &mock {
+            home.write_config(&config_of(mock, "[terminal]\nbackend = \"client\"\n"));
+        }
+        Self { home, mock }
+    }
+
+    pub(crate) fn workspace(&self) -> PathBuf {
+        self.home.workspace()
+    }
+
+    /// Starts an agent with what those before it have stored.
+    pub(crate) fn start(&self) -> Agent {
+        if self.mock.is_some() {
+            let mut client = Client::start(&self.home);
+            client.permission = None;
+            return Agent::Binary(Box::new(client));
+        }
+        let mut config = Config::default();
+        config.terminal.backend = TerminalBackend::Client;
+        let (output, lines) = Cut::new();
+        let make = Make {
+            provider: Arc::new(Model::new()),
+            config,
+            store: Store::open(&self.home.state()).expect("a store can be made"),
+            forbidden: vec![self.home.state()],
+        };
+        Agent::Inside(make.start(output), lines)
+    }
+
+    /// The processes that work in the folder.
+    pub(crate) fn processes(&self) -> Vec<PathBuf> {
+        let workspace = self.workspace();
+        let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+        let works_here = |process: &PathBuf| {
+            let cwd = std::fs::read_link(process.join("cwd"));
+            cwd.is_ok_and(|cwd| cwd.starts_with(&workspace))
+        };
+        processes.map(|entry| entry.path()).filter(works_here).collect()
+    }
+
+    /// The names of the files in the folder.
+    pub(crate) fn files(&self) -> Vec<String> {
+        let files = std::fs::read_dir(self.workspace())
+            .expect("the folder is there")
+            .flatten();
+        files
+            .map(|entry| entry.file_name().to_string_lossy().into_owned())
+            .collect()
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        Path::new(&self.workspace()).join(name)
+    }
+}
+
+impl Agent {
+    pub(crate) fn send(&mut self, line: &[u8]) {
+        match self {
+            Self::Inside(inside, _) => inside.send(line.to_vec()),
+            Self::Binary(client) => client.send_raw(line),
+        }
+    }
+
+    /// The next message, if one comes within this time; the end of the output is the other error.
+    pub(crate) fn receive(&mut self, limit: Duration) -> Result<Value, RecvTimeoutError> {
+        match self {
+            Self::Inside(_, lines) => {
+                let line = lines.recv_timeout(limit)?;
+                Ok(serde_json::from_str(&line).unwrap_or_else(|error| panic!("no JSON: {error}: {line}")))
+            }
+            Self::Binary(client) => client.next_within(limit),
+        }
+    }
+
+    pub(crate) fn end_input(&mut self) {
+        match self {
+            Self::Inside(inside, _) => inside.end_input(),
+            Self::Binary(client) => client.end_input(),
+        }
+    }
+
+    /// Waits for its end; says what was wrong with it.
+    pub(crate) fn wait(self) -> Result<(), String> {
+        match self {
+            Self::Inside(inside, _) => inside.close().map_err(|error| format!("serving failed: {error}")),
+            Self::Binary(mut client) => match client.wait().code() {
+                Some(0) => Ok(()),
+                code => Err(format!("the agent ended with {code:?}")),
+            },
+        }
+    }
+
+    /// Kills the binary as a crash would.
+    pub(crate) fn kill(self) {
+        if let Self::Binary(client) = self {
+            client.kill();
+        }
+    }
+}
