@@ -168,23 +168,29 @@ impl Line {
 
     /// Begins a message. Only a turn speaks, and only in a session that this process writes.
     pub(crate) fn speak(&self, turn: Option<TurnId>, id: MessageId, voice: Voice) -> Speech {
-        let mut state = self.0.state.lock();
-        state.last_seq += 1;
-        let seq = state.last_seq;
-        let silence = voice.event(id.clone(), String::new());
-        let message = self.0.store.open_message(&self.0.session, turn, seq, silence);
-        state.speeches.push(Open {
-            seq,
+        Speech {
+            line: self.clone(),
             turn,
             id,
             voice,
+            seq: None,
+        }
+    }
+
+    /// Numbers a message, with its first word.
+    fn open(&self, state: &mut State, speech: &Speech) -> u64 {
+        state.last_seq += 1;
+        let seq = state.last_seq;
+        let silence = speech.voice.event(speech.id.clone(), String::new());
+        let message = self.0.store.open_message(&self.0.session, speech.turn, seq, silence);
+        state.speeches.push(Open {
+            seq,
+            turn: speech.turn,
+            id: speech.id.clone(),
+            voice: speech.voice,
             message,
         });
-        Speech {
-            line: self.clone(),
-            seq,
-            voice,
-        }
+        seq
     }
 
     /// Waits until the surface has room, or until a cancel. For whoever produces much; before it takes the line.
@@ -320,8 +326,11 @@ impl Line {
 /// A message that is being spoken. Its row is written when it ends, by [`Speech::end`] or by being dropped.
 pub(crate) struct Speech {
     line: Line,
-    seq: u64,
+    turn: Option<TurnId>,
+    id: MessageId,
     voice: Voice,
+    /// Its number, from its first word on, so that the rows are in the order of what is seen.
+    seq: Option<u64>,
 }
 
 impl Speech {
@@ -335,7 +344,9 @@ impl Speech {
         let line = &self.line;
         line.wait_for_room(cancel);
         let mut state = line.0.state.lock();
-        let Some(open) = state.speeches.iter_mut().find(|open| open.seq == self.seq) else {
+        let seq = self.seq.unwrap_or_else(|| line.open(&mut state, self));
+        self.seq = Some(seq);
+        let Some(open) = state.speeches.iter_mut().find(|open| open.seq == seq) else {
             return;
         };
         open.message.push(&text);
@@ -350,7 +361,7 @@ impl Speech {
 
     fn close(&self) -> Option<Envelope> {
         let mut state = self.line.0.state.lock();
-        let index = state.speeches.iter().position(|open| open.seq == self.seq)?;
+        let index = state.speeches.iter().position(|open| Some(open.seq) == self.seq)?;
         let open = state.speeches.remove(index);
         let turn = open.turn;
         let envelope = open.message.finish();
@@ -362,5 +373,26 @@ impl Speech {
 impl Drop for Speech {
     fn drop(&mut self) {
         self.close();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+    use super::*;
+    use crate::outward::outlet;
+
+    #[test]
+    fn messages_are_numbered_by_their_first_words() {
+        let (outlet, _inlet) = outlet();
+        let line = Line::new("s".into(), Store::memory(), outlet, 0);
+        let mut speeches = ["a", "b"].map(|id| line.speak(Some(TurnId(1)), id.into(), Voice::Text));
+        for speech in speeches.iter_mut().rev() {
+            speech.say("word".to_owned(), &Cancel::new());
+        }
+        let numbers = speeches.map(|speech| speech.end().unwrap().seq);
+        assert_eq!(numbers, [2, 1]);
+        let silent = line.speak(Some(TurnId(1)), "c".into(), Voice::Text);
+        assert_eq!(silent.end(), None);
     }
 }
