@@ -50,6 +50,7 @@ mod resting;
 mod retry;
 pub mod runtime;
 pub mod script;
+pub mod search;
 pub mod server;
 mod session;
 mod settings;

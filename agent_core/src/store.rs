@@ -7,19 +7,23 @@ mod append;
 mod blob;
 mod database;
 mod error;
+mod excerpt;
 mod fork;
 mod grant;
 mod health;
 mod holding;
+mod index;
 mod lease;
 mod list;
 mod location;
 mod log;
 mod message;
+mod passage;
 mod queue;
 mod reader;
 mod record;
 mod schema;
+mod search;
 mod session;
 mod value;
 mod writer;
@@ -32,12 +36,14 @@ use std::time::Duration;
 use rusqlite::Connection;
 
 use crate::approval::Grant;
+use crate::cancel::Cancel;
 use crate::clock::unix_ms;
 use crate::event::{Envelope, Event};
 use crate::id::{SessionId, TurnId};
 use crate::outward::SessionPage;
+use crate::search::{Found, Part, Passage, Search};
 
-pub use error::{ChangeError, Held, ListError, StoreError};
+pub use error::{ChangeError, Held, ListError, SearchError, StoreError};
 pub use fork::{Fork, ForkSet};
 pub use health::{Health, Pages};
 pub use message::OpenMessage;
@@ -154,7 +160,8 @@ impl Store {
 
     fn write_rows(&self, session: &SessionId, envelopes: Vec<Envelope>, durability: Durability) -> Kept {
         let created = self.database().queue.created(session);
-        match Append::new(session.clone(), envelopes, durability, created) {
+        let own = self.database().queue.are_own(&envelopes);
+        match Append::new(session.clone(), envelopes, durability, created, &own) {
             Ok(append) => match self.database().write(Work::Append(append)) {
                 Ok(Outcome::Written) => Kept::Stored,
                 Ok(Outcome::Held(held)) => Kept::Lost(held.not_saved()),
@@ -306,6 +313,39 @@ impl Store {
         })?;
         sessions.extend(filter.waiting(waiting));
         Ok(filter.page(sessions, limit))
+    }
+
+    /// Looks for something in all sessions. What waits to be stored is not found yet.
+    ///
+    /// # Errors
+    /// When `cancel` is set before it is done, or the database can't be read.
+    pub fn search(&self, search: &Search, cancel: &Cancel) -> Result<Found, SearchError> {
+        match self.look(search, cancel) {
+            Err(StoreError::Read { source, .. }) if index::is_own_fault(&source) => {
+                tracing::warn!(error = %source, "the index of the history is made anew");
+                match self.database().write(Work::Reindex) {
+                    Ok(Outcome::Written) => Ok(self.look(search, cancel)?),
+                    Ok(Outcome::Held(_) | Outcome::Refused(_)) | Err(_) => Err(SearchError::NoIndex),
+                }
+            }
+            Err(_) if cancel.is_set() => Err(SearchError::Cancelled),
+            found => Ok(found?),
+        }
+    }
+
+    fn look(&self, search: &Search, cancel: &Cancel) -> Result<Found, StoreError> {
+        self.database()
+            .search(|connection| search::run(connection, search, cancel))
+    }
+
+    /// Reads a part of a session as text: at most `most` passages before a row and behind it, or at each end.
+    ///
+    /// # Errors
+    /// When the database can't be read.
+    pub fn excerpt(&self, id: &SessionId, part: Part, most: usize) -> Result<Vec<Passage>, StoreError> {
+        self.database().read(format!("a part of session {id}"), |connection| {
+            excerpt::read(connection, id, part, most)
+        })
     }
 
     /// Makes this process the one that writes to a session. What a process that died left of its messages gets its

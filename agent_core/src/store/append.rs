@@ -6,12 +6,15 @@ use std::sync::Arc;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::blob::{self, Bytes};
+use super::index::Indexing;
+use super::passage;
 use super::queue::Fault;
 use super::value::column;
-use super::{Durability, SessionRecord, location, session};
+use super::{Durability, SessionRecord, index, location, session};
 use crate::clock::unix_ms;
 use crate::event::{Envelope, Event, SessionChange};
 use crate::id::SessionId;
+use crate::search::{Role, spelled};
 
 /// Events of one session that are stored together or not at all.
 pub(super) struct Append {
@@ -29,17 +32,24 @@ pub(super) struct Append {
 struct EventRow {
     body: String,
     bytes: Vec<Bytes>,
+    /// What of it is found, spelled for the index.
+    found: Option<(Role, String)>,
 }
 
 impl Append {
-    /// Makes the rows, so that the writer only has to insert them.
+    /// Makes the rows, so that the writer only has to insert them. `own` says of each event whether the core itself
+    /// speaks there, which is not found.
     pub(super) fn new(
         session: SessionId,
         envelopes: Vec<Envelope>,
         durability: Durability,
         created: Option<Arc<SessionRecord>>,
+        own: &[bool],
     ) -> Result<Self, serde_json::Error> {
-        let rows = envelopes.iter().map(|envelope| EventRow::new(&envelope.event));
+        let rows = envelopes
+            .iter()
+            .enumerate()
+            .map(|(index, envelope)| EventRow::new(&envelope.event, own.get(index) == Some(&true)));
         Ok(Self {
             rows: rows.collect::<Result<_, _>>()?,
             real_cwd: envelopes
@@ -59,17 +69,23 @@ impl Append {
     /// Roughly the bytes it takes while it waits: each event is there twice, as itself and as a row.
     pub(super) fn size(&self) -> usize {
         const FLAT: usize = 256;
-        let row = |row: &EventRow| FLAT + 2 * row.body.len() + row.bytes.iter().map(Bytes::len).sum::<usize>();
+        let found = |row: &EventRow| row.found.as_ref().map_or(0, |(_, text)| text.len());
+        let row =
+            |row: &EventRow| FLAT + 2 * row.body.len() + found(row) + row.bytes.iter().map(Bytes::len).sum::<usize>();
         self.rows.iter().map(row).sum()
     }
 }
 
 impl EventRow {
-    fn new(event: &Event) -> Result<Self, serde_json::Error> {
+    fn new(event: &Event, is_own: bool) -> Result<Self, serde_json::Error> {
+        let found = passage::of(event)
+            .filter(|_| !is_own)
+            .map(|(role, text)| (role, spelled(&text)));
         if !blob::has_images(event) {
             return Ok(Self {
                 body: serde_json::to_string(event)?,
                 bytes: Vec::new(),
+                found,
             });
         }
         let mut event = event.clone();
@@ -77,6 +93,7 @@ impl EventRow {
         Ok(Self {
             body: serde_json::to_string(&event)?,
             bytes,
+            found,
         })
     }
 }
@@ -95,13 +112,16 @@ fn moved_to(event: &Event) -> Option<&PathBuf> {
 ///
 /// A row that is there already is passed over if it is the same: a commit may have succeeded and yet been reported
 /// as failed. A different one means that somebody else writes to the session.
-pub(super) fn write(connection: &Connection, append: &Append) -> Result<(), Fault> {
+pub(super) fn write(connection: &Connection, append: &Append, indexing: Indexing) -> Result<(), Fault> {
     let mut record = session_row(connection, append)?;
     let mut activity = None;
     for (envelope, row) in append.envelopes.iter().zip(&append.rows) {
         if let Some(id) = insert(connection, append, envelope, row)? {
             session::fold(&mut record, envelope, append.at_ms);
             activity = Some(id);
+            if let (Indexing::On, Some((role, text))) = (indexing, &row.found) {
+                index::add(connection, id, *role, text).map_err(Fault::of_index)?;
+            }
         }
         drop_partials(connection, &append.session, envelope.seq)?;
     }

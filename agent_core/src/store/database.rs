@@ -11,7 +11,7 @@ use rusqlite::Connection;
 
 use super::error::StoreError;
 use super::queue::{Outcome, Place, Queue, Work};
-use super::reader::{Pool, Readers};
+use super::reader::Readers;
 use super::writer::{Wake, Writer};
 use crate::id::SessionId;
 
@@ -37,7 +37,7 @@ pub(super) struct Database {
 impl Database {
     /// Begins to work on a file.
     pub(super) fn of_file(connection: Connection, path: PathBuf) -> Self {
-        let readers = Readers::File(Pool::new(path.clone()));
+        let readers = Readers::of_file(&path);
         Self::start(Arc::new(Mutex::new(connection)), readers, Some(path))
     }
 
@@ -92,11 +92,24 @@ impl Database {
         what: String,
         query: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
-        self.readers.read(query).map_err(|source| StoreError::Read {
+        self.readers
+            .read(query)
+            .map_err(|source| self.cannot_read(what, source))
+    }
+
+    /// Runs a query that may take long, beside all others.
+    pub(super) fn search<T>(&self, query: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
+        self.readers
+            .search(query)
+            .map_err(|source| self.cannot_read("what was said".into(), source))
+    }
+
+    fn cannot_read(&self, what: String, source: rusqlite::Error) -> StoreError {
+        StoreError::Read {
             what,
             path: self.path.clone().unwrap_or_else(|| "memory".into()),
             source,
-        })
+        }
     }
 
     /// The sessions with rows that wait, the one with the newest last.

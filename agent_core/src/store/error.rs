@@ -141,6 +141,20 @@ pub enum ListError {
     Store(#[from] StoreError),
 }
 
+/// Why nothing was looked for.
+#[derive(Debug, thiserror::Error)]
+pub enum SearchError {
+    /// Whoever asked does not want to know any more.
+    #[error("the search was cancelled")]
+    Cancelled,
+    /// The index of the history is damaged, and being made anew or waits for that.
+    #[error("the index of the history was damaged and is being made anew; search again in a moment")]
+    NoIndex,
+    /// The store can't answer.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
 /// Another process writes to the session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("process {pid} is working in this session: go on there, or fork the session (session/fork) to go on here")]

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use rusqlite::{Connection, params};
 
 use super::append::{self, Append};
+use super::index::Indexing;
 use super::lease::{self, Process};
 use super::queue::Fault;
 use super::value::{column, count};
@@ -48,10 +49,16 @@ pub struct ForkSet {
 }
 
 /// Copies all turns that have ended, and those that broke off. The caller's transaction.
-pub(super) fn write(connection: &Connection, fork: &Fork, process: &Process, now_ms: i64) -> Result<(), Fault> {
+pub(super) fn write(
+    connection: &Connection,
+    fork: &Fork,
+    process: &Process,
+    now_ms: i64,
+    indexing: Indexing,
+) -> Result<(), Fault> {
     let is_held = lease::is_held(connection, &fork.from, process, now_ms)?;
     if !is_held {
-        message::recover(connection, &fork.from)?;
+        message::recover(connection, &fork.from, indexing)?;
     }
     let Some(parent) = session::read(connection, &fork.from)? else {
         return Err(Fault::Refused(format!("there is no session {}", fork.from)));
@@ -76,7 +83,7 @@ pub(super) fn write(connection: &Connection, fork: &Fork, process: &Process, now
     store_lineage(connection, &record)?;
     session::update(connection, &record, None, last_row(connection, &fork.id)?)?;
     match title {
-        Some(title) => name(connection, &record, title),
+        Some(title) => name(connection, &record, title, indexing),
         None => Ok(()),
     }
 }
@@ -147,11 +154,12 @@ fn open_turns(connection: &Connection, from: &SessionId, upto: u64) -> rusqlite:
     rows.collect()
 }
 
+/// Copies are not in the index: what they say is found where they come from.
 fn copy(connection: &Connection, fork: &Fork, range: &RangeInclusive<u64>, running: &[i64]) -> rusqlite::Result<()> {
     connection
         .prepare_cached(
-            "INSERT INTO events (session_id, seq, turn, at_ms, kind, body) \
-             SELECT ?1, seq, turn, at_ms, kind, body FROM events \
+            "INSERT INTO events (session_id, seq, turn, at_ms, kind, body, original) \
+             SELECT ?1, seq, turn, at_ms, kind, body, coalesce(original, id) FROM events \
              WHERE session_id = ?2 AND seq BETWEEN ?3 AND ?4 \
              AND (turn IS NULL OR turn NOT IN (SELECT value FROM json_each(?5))) ORDER BY seq",
         )?
@@ -216,7 +224,7 @@ fn last_row(connection: &Connection, id: &SessionId) -> rusqlite::Result<i64> {
 }
 
 /// Gives the fork its title, as an event, so that a load shows it.
-fn name(connection: &Connection, record: &SessionRecord, title: String) -> Result<(), Fault> {
+fn name(connection: &Connection, record: &SessionRecord, title: String, indexing: Indexing) -> Result<(), Fault> {
     let envelope = Envelope {
         session: record.id.clone(),
         turn: None,
@@ -225,7 +233,7 @@ fn name(connection: &Connection, record: &SessionRecord, title: String) -> Resul
             change: SessionChange::Title(title),
         },
     };
-    let append = Append::new(record.id.clone(), vec![envelope], Durability::Disk, None)
+    let append = Append::new(record.id.clone(), vec![envelope], Durability::Disk, None, &[])
         .map_err(|error| Fault::Refused(format!("a title has no JSON form ({error})")))?;
-    append::write(connection, &append)
+    append::write(connection, &append, indexing)
 }

@@ -6,6 +6,8 @@ use std::time::Duration;
 use crossbeam_channel::{RecvTimeoutError, bounded};
 use rusqlite::{Connection, ErrorCode, InterruptHandle};
 
+use super::index;
+
 /// How many faults are told; the first says that there are any, and more say no more.
 const FAULTS: usize = 3;
 
@@ -62,14 +64,23 @@ fn check_pages(connection: &Connection, limit: Duration) -> rusqlite::Result<Pag
         faults.collect::<rusqlite::Result<Vec<String>>>()
     });
     match faults {
-        Ok(faults) if faults == ["ok"] => Ok(Pages::Whole),
-        Ok(faults) => Ok(Pages::Damaged(faults)),
+        Ok(faults) => Ok(of_pages(faults)),
         Err(error) => match error.sqlite_error_code() {
             Some(ErrorCode::OperationInterrupted) => Ok(Pages::Unfinished),
+            Some(ErrorCode::DatabaseCorrupt) if index::is_damage(&error) => Ok(Pages::Whole),
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Ok(Pages::Damaged(vec![error.to_string()])),
             _ => Err(error),
         },
     }
+}
+
+/// The index of what was said is none of the pages that count: it is made anew when it is needed.
+fn of_pages(mut faults: Vec<String>) -> Pages {
+    faults.retain(|fault| fault != "ok" && !fault.to_ascii_lowercase().contains("fts5"));
+    if faults.is_empty() {
+        return Pages::Whole;
+    }
+    Pages::Damaged(faults)
 }
 
 /// Does `work`, and interrupts it if it takes too long.

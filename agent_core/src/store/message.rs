@@ -9,6 +9,7 @@ use rusqlite::{Connection, params};
 
 use super::Durability;
 use super::append::{self, Append};
+use super::index::Indexing;
 use super::lease::Process;
 use super::queue::Fault;
 use super::value::{column, count};
@@ -163,14 +164,14 @@ pub(super) fn has_pieces(connection: &Connection, session: &SessionId) -> rusqli
 }
 
 /// Makes rows of what was left of a session's messages. The caller's transaction.
-pub(super) fn recover(connection: &Connection, session: &SessionId) -> Result<(), Fault> {
+pub(super) fn recover(connection: &Connection, session: &SessionId, indexing: Indexing) -> Result<(), Fault> {
     let found = left_over(connection, session)?;
     if found.is_empty() {
         return Ok(());
     }
-    let append = Append::new(session.clone(), found, Durability::Disk, None)
+    let append = Append::new(session.clone(), found, Durability::Disk, None, &[])
         .map_err(|error| Fault::Refused(format!("can't store what was left of a message: {error}")))?;
-    append::write(connection, &append)?;
+    append::write(connection, &append, indexing)?;
     connection
         .prepare_cached("DELETE FROM partials WHERE session_id = ?1")?
         .execute([session.as_str()])?;

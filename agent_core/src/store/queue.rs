@@ -6,11 +6,13 @@ use std::sync::Arc;
 use crossbeam_channel::{SendError, Sender};
 use parking_lot::Mutex;
 
-use super::SessionRecord;
 use super::append::Append;
 use super::error::Held;
 use super::fork::Fork;
 use super::grant::GrantChange;
+use super::passage::OwnTurns;
+use super::{SessionRecord, index};
+use crate::event::Envelope;
 use crate::id::SessionId;
 
 /// The bytes that may wait.
@@ -25,6 +27,7 @@ pub(super) enum Work {
     Grant(GrantChange),
     Fork(Fork),
     Delete(SessionId),
+    Reindex,
 }
 
 impl Work {
@@ -32,9 +35,13 @@ impl Work {
         const FLAT: usize = 256;
         match self {
             Self::Append(append) => append.size(),
-            Self::Claim(_) | Self::Release(_) | Self::Recover(_) | Self::Grant(_) | Self::Fork(_) | Self::Delete(_) => {
-                FLAT
-            }
+            Self::Claim(_)
+            | Self::Release(_)
+            | Self::Recover(_)
+            | Self::Grant(_)
+            | Self::Fork(_)
+            | Self::Delete(_)
+            | Self::Reindex => FLAT,
         }
     }
 }
@@ -43,10 +50,22 @@ impl Work {
 pub(super) enum Fault {
     /// SQLite could not; a later try may do better.
     Sql(rusqlite::Error),
+    /// The index of what was said is damaged; what was to be stored is not.
+    Index(rusqlite::Error),
     /// Another process holds the session.
     Held(Held),
     /// It can never be written; a sentence says why.
     Refused(String),
+}
+
+impl Fault {
+    /// For what was done to the index.
+    pub(super) fn of_index(error: rusqlite::Error) -> Self {
+        if index::is_own_fault(&error) {
+            return Self::Index(error);
+        }
+        Self::Sql(error)
+    }
 }
 
 impl From<rusqlite::Error> for Fault {
@@ -72,7 +91,11 @@ pub(super) struct Entry {
 
 /// Shared by callers, who add, and the writer, who takes away.
 #[derive(Default)]
-pub(super) struct Queue(Mutex<State>);
+pub(super) struct Queue {
+    state: Mutex<State>,
+    /// The turns of this process that the core answers itself.
+    own: Mutex<OwnTurns>,
+}
 
 #[derive(Default)]
 struct State {
@@ -99,7 +122,7 @@ pub(super) enum Place {
 impl Queue {
     pub(super) fn push(&self, work: Work, outcome: Sender<Outcome>) -> Place {
         let size = work.size();
-        let mut state = self.0.lock();
+        let mut state = self.state.lock();
         if state.size + size > ROOM && !state.entries.is_empty() {
             return Place::NoRoom;
         }
@@ -110,13 +133,13 @@ impl Queue {
     }
 
     pub(super) fn first(&self) -> Option<Arc<Entry>> {
-        self.0.lock().entries.front().cloned()
+        self.state.lock().entries.front().cloned()
     }
 
     /// Takes the first entry away and says what became of it.
     pub(super) fn finish_first(&self, outcome: Outcome) {
         let entry = {
-            let mut state = self.0.lock();
+            let mut state = self.state.lock();
             state.trouble = None;
             let entry = state.entries.pop_front().expect("only the writer takes entries away");
             state.size -= entry.size;
@@ -141,23 +164,23 @@ impl Queue {
             Outcome::Held(held) => held.not_saved(),
             Outcome::Refused(reason) => reason,
         };
-        self.0.lock().lost.insert(session.clone(), reason);
+        self.state.lock().lost.insert(session.clone(), reason);
     }
 
     /// Why rows that had waited were refused, if that happened and was not told yet.
     pub(super) fn take_loss(&self, session: &SessionId) -> Option<String> {
-        self.0.lock().lost.remove(session)
+        self.state.lock().lost.remove(session)
     }
 
     /// Says why the first entry can't be written, and whether that is news.
     pub(super) fn set_trouble(&self, reason: &str) -> bool {
-        let old = self.0.lock().trouble.replace(reason.to_owned());
+        let old = self.state.lock().trouble.replace(reason.to_owned());
         old.as_deref() != Some(reason)
     }
 
     /// The reason for the wait, or `guess` if nobody knows a better one yet.
     pub(super) fn trouble_or(&self, guess: &str) -> String {
-        let mut state = self.0.lock();
+        let mut state = self.state.lock();
         if state.entries.is_empty() {
             return guess.to_owned();
         }
@@ -165,28 +188,38 @@ impl Queue {
     }
 
     pub(super) fn create(&self, record: SessionRecord) {
-        self.0.lock().created.insert(record.id.clone(), Arc::new(record));
+        self.state.lock().created.insert(record.id.clone(), Arc::new(record));
     }
 
     pub(super) fn created(&self, session: &SessionId) -> Option<Arc<SessionRecord>> {
-        self.0.lock().created.get(session).cloned()
+        self.state.lock().created.get(session).cloned()
     }
 
     /// Forgets a session that was never prompted. Its waiting rows, if there are any, carry the record themselves.
     pub(super) fn forget(&self, session: &SessionId) {
-        let mut state = self.0.lock();
+        let mut state = self.state.lock();
         state.created.remove(session);
         state.lost.remove(session);
     }
 
+    /// Of each event whether it belongs to a turn that the core answers itself.
+    pub(super) fn are_own(&self, envelopes: &[Envelope]) -> Vec<bool> {
+        let mut own = self.own.lock();
+        envelopes.iter().map(|envelope| own.take(envelope)).collect()
+    }
+
     /// All entries that append to one session, or to any.
     pub(super) fn appends(&self, session: Option<&SessionId>) -> Vec<Arc<Entry>> {
-        let state = self.0.lock();
+        let state = self.state.lock();
         let wanted = |entry: &&Arc<Entry>| match &entry.work {
             Work::Append(append) => session.is_none_or(|session| append.session == *session),
-            Work::Claim(_) | Work::Release(_) | Work::Recover(_) | Work::Grant(_) | Work::Fork(_) | Work::Delete(_) => {
-                false
-            }
+            Work::Claim(_)
+            | Work::Release(_)
+            | Work::Recover(_)
+            | Work::Grant(_)
+            | Work::Fork(_)
+            | Work::Delete(_)
+            | Work::Reindex => false,
         };
         state.entries.iter().filter(wanted).cloned().collect()
     }
@@ -197,9 +230,13 @@ impl Entry {
     pub(super) fn append(&self) -> Option<&Append> {
         match &self.work {
             Work::Append(append) => Some(append),
-            Work::Claim(_) | Work::Release(_) | Work::Recover(_) | Work::Grant(_) | Work::Fork(_) | Work::Delete(_) => {
-                None
-            }
+            Work::Claim(_)
+            | Work::Release(_)
+            | Work::Recover(_)
+            | Work::Grant(_)
+            | Work::Fork(_)
+            | Work::Delete(_)
+            | Work::Reindex => None,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Reading: a few connections of its own for a file, the writer's for a store in memory.
 
 use std::ops::RangeInclusive;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
@@ -13,16 +13,18 @@ use super::{blob, schema};
 use crate::event::{Envelope, Event};
 use crate::id::{SessionId, TurnId};
 
-/// Connections that read a file at the same time.
-const CONNECTIONS: usize = 4;
+/// Connections that read a file at the same time, and those that search it: a search may take long, and nobody else waits
+/// for it.
+const READERS: usize = 4;
+const SEARCHERS: usize = 2;
 
 /// The most ids that a prefix finds.
 pub(super) const FOUND: usize = 10;
 
 /// Where reads go.
 pub(super) enum Readers {
-    /// To a connection of their own.
-    File(Pool),
+    /// To connections of their own.
+    File { reads: Pool, searches: Pool },
     /// To the connection that also writes.
     Memory(Arc<Mutex<Connection>>),
 }
@@ -37,10 +39,25 @@ pub(super) struct Pool {
 }
 
 impl Readers {
+    pub(super) fn of_file(path: &Path) -> Self {
+        Self::File {
+            reads: Pool::new(path.to_owned(), READERS),
+            searches: Pool::new(path.to_owned(), SEARCHERS),
+        }
+    }
+
     /// Runs a query. It sees the database as one moment had it only within a single statement.
     pub(super) fn read<T>(&self, query: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> rusqlite::Result<T> {
         match self {
-            Self::File(pool) => pool.read(query),
+            Self::File { reads, .. } => reads.read(query),
+            Self::Memory(connection) => query(&connection.lock()),
+        }
+    }
+
+    /// The same for what may take long.
+    pub(super) fn search<T>(&self, query: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> rusqlite::Result<T> {
+        match self {
+            Self::File { searches, .. } => searches.read(query),
             Self::Memory(connection) => query(&connection.lock()),
         }
     }
@@ -48,16 +65,19 @@ impl Readers {
     /// Closes the connections that are not in use.
     pub(super) fn close(&self) {
         match self {
-            Self::File(pool) => pool.close(),
+            Self::File { reads, searches } => {
+                reads.close();
+                searches.close();
+            }
             Self::Memory(_) => {}
         }
     }
 }
 
 impl Pool {
-    pub(super) fn new(path: PathBuf) -> Self {
-        let tokens = bounded(CONNECTIONS);
-        for _ in 0..CONNECTIONS {
+    fn new(path: PathBuf, connections: usize) -> Self {
+        let tokens = bounded(connections);
+        for _ in 0..connections {
             tokens.0.send(()).expect("a new channel with this much room takes it");
         }
         Self {

@@ -6,16 +6,21 @@ use std::time::Duration;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
 use super::error::StoreError;
+use super::index;
 use super::location::Location;
 
 /// The steps from an empty database to the newest schema; the number of each is the schema it leads to.
-const STEPS: [&str; 5] = [
+const STEPS: [&str; 6] = [
     include_str!("schema_1.sql"),
     include_str!("schema_2.sql"),
     include_str!("schema_3.sql"),
     include_str!("schema_4.sql"),
     include_str!("schema_5.sql"),
+    include_str!("schema_6.sql"),
 ];
+
+/// The first schema that has an index of what was said.
+const INDEXED: usize = 6;
 
 /// Marks a database as ours: "TALA".
 const APPLICATION: i64 = 0x5441_4c41;
@@ -140,6 +145,10 @@ fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
     if done < STEPS.len() {
         for step in &STEPS[done..] {
             transaction.execute_batch(step)?;
+        }
+        if done < INDEXED {
+            index::mark_copies(&transaction)?;
+            index::rebuild(&transaction)?;
         }
         transaction.pragma_update(None, "application_id", APPLICATION)?;
         transaction.pragma_update(None, "user_version", newest())?;

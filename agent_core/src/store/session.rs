@@ -7,6 +7,8 @@ use rusqlite::types::{Type, ValueRef};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::Serialize;
 
+use super::index::{self, Indexing};
+use super::queue::Fault;
 use super::value::{PathColumn, StoredPath, column, count};
 use super::{Parent, SessionRecord};
 use crate::content::is_blank;
@@ -180,7 +182,10 @@ pub(super) fn update(
 }
 
 /// Removes all there is of a session. Its events go with it, and what bytes no other session uses.
-pub(super) fn delete(connection: &Connection, id: &SessionId) -> rusqlite::Result<()> {
+pub(super) fn delete(connection: &Connection, id: &SessionId, indexing: Indexing) -> Result<(), Fault> {
+    if indexing == Indexing::On {
+        index::forget(connection, id).map_err(Fault::of_index)?;
+    }
     for sql in [
         "DELETE FROM partials WHERE session_id = ?1",
         "DELETE FROM leases WHERE session_id = ?1",

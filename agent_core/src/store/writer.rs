@@ -12,11 +12,12 @@ use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 
 use super::append::Append;
 use super::holding::Holding;
+use super::index::Indexing;
 use super::lease::{self, Process};
 use super::log::Log;
 use super::message::{self, Pending};
 use super::queue::{Entry, Fault, Outcome, Queue, Work};
-use super::{Durability, append, fork, grant, session};
+use super::{Durability, append, fork, grant, index, session};
 use crate::clock::unix_ms;
 
 /// The longest that text of an open message is in memory only.
@@ -58,6 +59,10 @@ pub(super) struct Writer {
     retry: Option<(Instant, Duration)>,
     /// How safe commits are now.
     durability: Durability,
+    /// Whether what is stored goes into the index too.
+    indexing: Indexing,
+    /// The index was made anew for what is written now.
+    is_mended: bool,
     /// Something was written since the last checkpoint.
     dirty: bool,
     /// The database is damaged or its log is gone: nothing is written any more.
@@ -82,6 +87,8 @@ impl Writer {
             due: Vec::new(),
             retry: None,
             durability: Durability::Process,
+            indexing: Indexing::On,
+            is_mended: false,
             dirty: false,
             damaged: false,
         }
@@ -152,12 +159,17 @@ impl Writer {
                 Ok(()) => self.queue.finish_first(Outcome::Written),
                 Err(Fault::Held(held)) => self.queue.finish_first(Outcome::Held(held)),
                 Err(Fault::Refused(reason)) => self.refuse_first(reason),
+                Err(Fault::Index(error)) => match self.mend_index(&error) {
+                    Ok(()) => continue,
+                    Err(error) => return self.wait(&error),
+                },
                 Err(Fault::Sql(error)) if can_heal(&error) => return self.wait(&error),
                 Err(Fault::Sql(error)) => {
                     self.refuse_first(format!("Not saved: {} refuses it ({error}).", self.place()))
                 }
             }
             self.retry = None;
+            self.is_mended = false;
         }
     }
 
@@ -170,13 +182,17 @@ impl Writer {
         let durability = match &entry.work {
             Work::Append(append) => append.durability,
             Work::Claim(_) | Work::Release(_) => Durability::Process,
-            Work::Recover(_) | Work::Grant(_) | Work::Fork(_) | Work::Delete(_) => Durability::Disk,
+            Work::Recover(_) | Work::Grant(_) | Work::Fork(_) | Work::Delete(_) | Work::Reindex => Durability::Disk,
         };
         self.set_durability(durability)?;
         let mut connection = self.connection.lock();
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        apply(&transaction, &entry.work, &self.holding.process)?;
-        transaction.commit()?;
+        apply(&transaction, &entry.work, &self.holding.process, self.indexing)?;
+        // The index writes what it was given only now.
+        transaction.commit().map_err(|error| match index::is_damage(&error) {
+            true => Fault::Index(error),
+            false => Fault::Sql(error),
+        })?;
         drop(connection);
         self.dirty = true;
         self.log.iter_mut().for_each(Log::remember);
@@ -184,11 +200,41 @@ impl Writer {
         Ok(())
     }
 
+    /// Makes the index anew. What waits is stored in any case: if it fails, without being found. An error is one that
+    /// another try may overcome.
+    fn mend_index(&mut self, error: &rusqlite::Error) -> rusqlite::Result<()> {
+        tracing::warn!(%error, "the index of the history is damaged and is made anew");
+        let mended = match self.is_mended {
+            true => Err(index::still_damaged()),
+            false => self.rebuild_index(),
+        };
+        self.is_mended = true;
+        match mended {
+            Ok(()) => Ok(()),
+            Err(error) if can_heal(&error) && !index::is_damage(&error) => Err(error),
+            Err(error) => {
+                tracing::error!(%error, "what is stored from now on is not found by a search");
+                self.indexing = Indexing::Off;
+                Ok(())
+            }
+        }
+    }
+
+    fn rebuild_index(&mut self) -> rusqlite::Result<()> {
+        let mut connection = self.connection.lock();
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        index::rebuild(&transaction)?;
+        transaction.commit()?;
+        drop(connection);
+        self.dirty = true;
+        Ok(())
+    }
+
     fn note_lease(&mut self, work: &Work) {
         match work {
             Work::Append(Append { session, .. }) | Work::Claim(session) => self.holding.add(session, Instant::now()),
             Work::Release(session) | Work::Delete(session) => self.holding.remove(session),
-            Work::Recover(_) | Work::Grant(_) | Work::Fork(_) => {}
+            Work::Recover(_) | Work::Grant(_) | Work::Fork(_) | Work::Reindex => {}
         }
     }
 
@@ -343,31 +389,35 @@ impl Writer {
 }
 
 /// Does the work, in the writer's transaction.
-fn apply(connection: &Connection, work: &Work, process: &Process) -> Result<(), Fault> {
+fn apply(connection: &Connection, work: &Work, process: &Process, indexing: Indexing) -> Result<(), Fault> {
     let now_ms = unix_ms();
     match work {
         Work::Append(append) => {
             lease::take(connection, &append.session, process, now_ms)?;
-            append::write(connection, append)?;
+            append::write(connection, append, indexing)?;
         }
         Work::Claim(session) => {
             // What this process itself is speaking is not left over.
             if lease::take(connection, session, process, now_ms)? {
-                message::recover(connection, session)?;
+                message::recover(connection, session, indexing)?;
             }
         }
         Work::Release(session) => lease::release(connection, session, process)?,
         Work::Recover(session) => {
             if !lease::is_held(connection, session, process, now_ms)? {
-                message::recover(connection, session)?;
+                message::recover(connection, session, indexing)?;
             }
         }
         Work::Grant(grant) => grant::write(connection, grant, now_ms)?,
-        Work::Fork(fork) => fork::write(connection, fork, process, now_ms)?,
+        Work::Fork(fork) => fork::write(connection, fork, process, now_ms, indexing)?,
         Work::Delete(session) => match lease::held_by_other(connection, session, process, now_ms)? {
             Some(held) => return Err(Fault::Held(held)),
-            None => session::delete(connection, session)?,
+            None => session::delete(connection, session, indexing)?,
         },
+        Work::Reindex => index::rebuild(connection).map_err(|error| match index::is_own_fault(&error) {
+            true => Fault::Refused(format!("the index of the history can't be made anew ({error})")),
+            false => Fault::Sql(error),
+        })?,
     }
     Ok(())
 }

@@ -56,7 +56,7 @@ fn a_newer_schema_is_refused_and_left_alone() {
     drop(connection);
     let before = fs::read(&database).unwrap();
     let error = error(folder.path());
-    assert!(error.contains("schema 7") && error.contains("up to 5"), "{error}");
+    assert!(error.contains("schema 7") && error.contains("up to 6"), "{error}");
     assert_eq!(fs::read(&database).unwrap(), before);
 }
 

@@ -283,6 +283,7 @@ fn bytes_of_an_older_store_are_found_as_well() {
     connection
         .execute_batch(
             "DROP TRIGGER events_use_blobs; DROP TRIGGER blobs_go_with_their_last_use; DROP TABLE blob_uses;
+             DROP TABLE search; DROP INDEX events_copies; ALTER TABLE events DROP COLUMN original;
              ALTER TABLE sessions DROP COLUMN parent_id; ALTER TABLE sessions DROP COLUMN parent_seq;
              ALTER TABLE sessions DROP COLUMN instructions; ALTER TABLE grants DROP COLUMN tool;
              INSERT INTO events (session_id, seq, at_ms, kind, body) VALUES ('a', 9, 0, 'x', 'no JSON \"sha256:');

@@ -9,6 +9,7 @@ mod lease;
 mod list;
 mod messages;
 mod rows;
+mod search;
 
 use std::path::Path;
 use std::time::{Duration, Instant};
