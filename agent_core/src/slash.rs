@@ -2,6 +2,8 @@
 //!
 //! A command is a turn of its own, shown and stored like any other, that is no part of the model's history.
 
+mod finding;
+
 use std::sync::Arc;
 
 use crate::approval::Mode;
@@ -37,7 +39,7 @@ pub struct CommandInfo {
 }
 
 /// All commands, in the order they are offered.
-pub const COMMANDS: [CommandInfo; 12] = [
+pub const COMMANDS: [CommandInfo; 13] = [
     info("help", "List the commands", None),
     info("model", "Show the model, or switch to another", Some("provider/model")),
     info(
@@ -67,6 +69,11 @@ pub const COMMANDS: [CommandInfo; 12] = [
         "steer",
         "Say something to the running turn; the model hears it at its next step",
         Some("text"),
+    ),
+    info(
+        "search",
+        "Search your other sessions",
+        Some("words, \"a phrase\", -word, prefix*, role:user, in:PATH, since:DATE"),
     ),
     info("title", "Show the title, or set it", Some("text")),
     info("version", "Show the version", None),
@@ -99,6 +106,7 @@ enum Name {
     Compact,
     Clear,
     Steer,
+    Search,
     Title,
     Version,
 }
@@ -122,6 +130,7 @@ pub(crate) fn parse(content: &[Content]) -> Option<Command> {
         "compact" => Name::Compact,
         "clear" => Name::Clear,
         "steer" => Name::Steer,
+        "search" => Name::Search,
         "title" => Name::Title,
         "version" => Name::Version,
         _ => return None,
@@ -143,6 +152,7 @@ pub(crate) fn acts_at_once(content: &[Content]) -> bool {
         | Name::Mcp
         | Name::Context
         | Name::Steer
+        | Name::Search
         | Name::Version => true,
         Name::Compact | Name::Clear | Name::Title => false,
     })
@@ -187,7 +197,10 @@ pub(crate) fn run(
             done => done?,
         }
     } else {
-        (answer(engine, session, command, prompt.turn)?, Usage::default())
+        match answer(engine, session, command, prompt.turn, &prompt.cancel)? {
+            Some(text) => (text, Usage::default()),
+            None => return Ok((StopReason::Cancelled, Usage::default())),
+        }
     };
     let mut speech = session.line.speak(Some(prompt.turn), MessageId::new(), Voice::Text);
     speech.say(text, &prompt.cancel);
@@ -228,9 +241,16 @@ fn compact(
     Ok((text, usage))
 }
 
-fn answer(engine: &Engine, session: &Session, command: &Command, turn: TurnId) -> Result<String, TurnError> {
+/// None if the command was cancelled.
+fn answer(
+    engine: &Engine,
+    session: &Session,
+    command: &Command,
+    turn: TurnId,
+    cancel: &Cancel,
+) -> Result<Option<String>, TurnError> {
     let argument = command.argument.as_str();
-    Ok(match command.name {
+    Ok(Some(match command.name {
         Name::Help => help(),
         Name::Version => format!("Talaria {}", env!("CARGO_PKG_VERSION")),
         Name::Tools => tools(session),
@@ -242,6 +262,10 @@ fn answer(engine: &Engine, session: &Session, command: &Command, turn: TurnId) -
         Name::Clear => "`/clear` takes no argument, and nothing was forgotten. Say `/clear` alone.".into(),
         // With an argument it is no command but a message.
         Name::Steer => "`/steer` wants what to say: `/steer TEXT` reaches the running turn at its next step.".into(),
+        Name::Search => match finding::answer(&engine.store, &session.id, argument, cancel) {
+            Some(text) => text,
+            None => return Ok(None),
+        },
         Name::Title => set_title(session, turn, argument),
         Name::Mode if argument.is_empty() => show_mode(session),
         Name::Mode => options::set_mode(session, Some(turn), argument)
@@ -252,7 +276,7 @@ fn answer(engine: &Engine, session: &Session, command: &Command, turn: TurnId) -
         Name::Model if argument.is_empty() => show_model(session),
         Name::Model => options::set_model(engine, session, Some(turn), argument)
             .map_or_else(|error| error.to_string(), |()| show_model(session)),
-    })
+    }))
 }
 
 fn help() -> String {

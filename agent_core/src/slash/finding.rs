@@ -1,0 +1,89 @@
+//! `/search`: what the other sessions have of something, as Markdown.
+
+use crate::cancel::Cancel;
+use crate::fence::code;
+use crate::id::SessionId;
+use crate::search::{Found, Hit, Query, Search, masked};
+use crate::store::{SearchError, Store};
+use crate::visible;
+
+/// Sessions that are shown.
+const SHOWN: usize = 10;
+
+const HOW: &str = "Say what to look for: words that must all be in one message, `\"a phrase\"`, `-word`, `prefix*`. \
+                   `role:user` (or `agent`, `tool`), `in:PATH`, `since:2026-01-31`, `until:7d` and `session:ID` narrow it.";
+
+/// The answer to `/search` with an argument; none if it was cancelled.
+pub(super) fn answer(store: &Store, own: &SessionId, argument: &str, cancel: &Cancel) -> Option<String> {
+    let query = Query::read(argument);
+    if query.is_empty() {
+        return Some(HOW.to_owned());
+    }
+    let search = Search {
+        query,
+        except: Some(own.clone()),
+        all_hits: false,
+        offset: 0,
+        limit: SHOWN,
+    };
+    match store.search(&search, cancel) {
+        Ok(found) => Some(told(&found)),
+        Err(SearchError::Cancelled) => None,
+        Err(error @ (SearchError::NoIndex | SearchError::Store(_))) => Some(format!("Can't search: {error}.")),
+    }
+}
+
+fn told(found: &Found) -> String {
+    let Some(first) = found.hits.first() else {
+        return "Nothing is found in your other sessions.".to_owned();
+    };
+    let mut text: String = found.hits.iter().map(hit).collect();
+    text.push_str(&format!(
+        "\nOpen one from your editor's list of sessions, or in a terminal by `agent sessions show {}`, or go on with it \
+         by `agent run \"…\" --session {}`.",
+        first.session, first.session
+    ));
+    if found.more {
+        text.push_str(" There are more: a further word narrows it, `agent sessions search` shows all.");
+    }
+    if found.cut {
+        text.push_str(" Only the newest 20,000 matches were ranked.");
+    }
+    text
+}
+
+fn hit(hit: &Hit) -> String {
+    let title = visible::line(hit.title.as_deref().unwrap_or("(no title)"));
+    let more = match hit.hits {
+        ..=1 => String::new(),
+        hits => format!(", {hits} matches"),
+    };
+    let snippet = hit.snippet.pieces().map(|(piece, is_match)| {
+        let piece = plain(piece);
+        if is_match { format!("**{piece}**") } else { piece }
+    });
+    format!(
+        "- **{}** ({}, {}, by {}{more})  \n  {}  \n  {}\n",
+        plain(&masked(&title)),
+        code(&visible::line(&hit.cwd.to_string_lossy())),
+        hit.when,
+        hit.role.id(),
+        snippet.collect::<String>(),
+        code(hit.session.as_str()),
+    )
+}
+
+/// Text that Markdown shows as it is.
+fn plain(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len() + 8);
+    for c in text.chars() {
+        if matches!(
+            c,
+            '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '#' | '|' | '~' | '!' | '&' | '$'
+        ) {
+            plain.push('\\');
+        }
+        plain.push(c);
+    }
+    plain
+}
