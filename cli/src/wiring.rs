@@ -11,6 +11,7 @@ use agent_core::outward::Parcel;
 use agent_core::provider::{ModelInfo, ModelRef, Provider};
 use agent_core::runtime::{Parts, Preferences, REST_AFTER, Runtime};
 use agent_core::script::Script;
+pub(crate) use agent_core::search::{Found, Hit, Query, Search};
 pub(crate) use agent_core::store::{ChangeError, ListError, Store};
 use crossbeam_channel::Receiver;
 use parking_lot::Mutex;
@@ -60,7 +61,9 @@ pub(crate) fn start(
         store: store.clone(),
         setup,
         workspaces: Arc::new(
-            LocalWorkspaces::new(forbidden.clone(), rules).with_edge(Arc::new(move || edge.http().handle())),
+            LocalWorkspaces::new(forbidden.clone(), rules)
+                .with_edge(Arc::new(move || edge.http().handle()))
+                .with_history(store.clone()),
         ),
         source,
         preferences,

@@ -26,6 +26,7 @@ mod read_file;
 mod rules;
 mod runs;
 mod search;
+mod session_search;
 mod surroundings;
 mod terminal;
 #[cfg(test)]

@@ -25,9 +25,9 @@ use crate::{input, title};
 #[cfg(test)]
 mod tests;
 
-const DESCRIPTION: &str = "Looks after commands that `terminal` started in the background. list: all of them; poll: what \
-one printed since the last poll, and whether it runs; wait: the same, after it has ended or `timeout` seconds; write: \
-text for its standard input (end it with a line break to press Enter); kill: ends it.";
+const DESCRIPTION: &str = "Looks after commands that `terminal` started in the background. list: all; poll: what \
+one printed since the last poll, and whether it runs; wait: the same, at its end or after `timeout` seconds; write: text \
+for its standard input (a line break presses Enter); kill: ends it.";
 
 /// `wait` without a timeout.
 const WAIT: Duration = Duration::from_secs(30);
@@ -172,7 +172,7 @@ fn spec() -> ToolSpec {
             "type": "object",
             "properties": {
                 "action": { "type": "string", "enum": ["list", "poll", "wait", "write", "kill"] },
-                "id": { "type": "string", "description": "The process, such as p1; not for list." },
+                "id": { "type": "string", "description": "Such as p1." },
                 "text": { "type": "string", "description": "For write." },
                 "timeout": { "type": "number", "description": "For wait: seconds, 30 if left out." }
             },

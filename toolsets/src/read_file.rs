@@ -54,9 +54,9 @@ impl ReadFile {
             schema: json!({
                 "type": "object",
                 "properties": {
-                    "path": {"type": "string", "description": "Absolute, or relative to the working folder"},
+                    "path": {"type": "string"},
                     "offset": {"type": "integer", "minimum": 1, "description": "First line; default 1"},
-                    "limit": {"type": "integer", "minimum": 1, "description": "Number of lines; default 2000"}
+                    "limit": {"type": "integer", "minimum": 1, "description": "Default 2000"}
                 },
                 "required": ["path"]
             }),

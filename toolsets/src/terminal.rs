@@ -49,10 +49,9 @@ const SHOWN: usize = 15 * 1024;
 const LONGEST_COMMAND: usize = 100 * 1024;
 
 const DESCRIPTION: &str = "Runs a command in bash and returns its output (stdout and stderr in the order they came) and \
-its exit code. Each call is a shell of its own that starts in the workspace folder: `cd` and variables don't carry over \
-to the next call, so use `workdir` or `cd dir && …`. Standard input is empty: a command that asks a question gets no \
-answer. A command that goes on, such as a server, is started with `background: true` and then looked after with the \
-`process` tool.";
+its exit code. Each call is a shell of its own in the workspace folder: `cd` and variables don't carry over, so use \
+`workdir` or `cd dir && …`. Standard input is empty: what asks a question gets no answer. Start a server with \
+`background` and look after it with `process`.";
 
 /// The `terminal` tool of one session.
 pub(crate) struct Terminal {
@@ -196,10 +195,10 @@ fn spec(limit: Duration) -> ToolSpec {
         schema: json!({
             "type": "object",
             "properties": {
-                "command": { "type": "string", "description": "The text for the shell." },
-                "workdir": { "type": "string", "description": "The folder to start in, absolute or relative to the workspace folder." },
+                "command": { "type": "string" },
+                "workdir": { "type": "string", "description": "The folder to start in; default the workspace folder." },
                 "timeout": { "type": "number", "description": format!("Seconds after which it is ended; {} if left out.", limit.as_secs()) },
-                "background": { "type": "boolean", "description": "Start it and return at once; see the process tool." }
+                "background": { "type": "boolean", "description": "Return at once." }
             },
             "required": ["command"]
         }),

@@ -10,6 +10,7 @@ use agent_core::content::Content;
 use agent_core::event::Event;
 use agent_core::id::SessionId;
 use agent_core::server::ServerView;
+use agent_core::store::Store;
 use agent_core::tool::Tool;
 use agent_core::workspace::{RuleBook, Scope, Surroundings, Workspace, Workspaces};
 
@@ -27,6 +28,7 @@ use crate::read_file::ReadFile;
 use crate::rules;
 use crate::runs::Runs;
 use crate::search::SearchFiles;
+use crate::session_search::SessionSearch;
 use crate::surroundings;
 use crate::terminal::Terminal;
 use crate::todo::Todo;
@@ -34,7 +36,7 @@ use crate::web_fetch::WebFetch;
 use crate::write_file::WriteFile;
 
 /// The names of all tools that a session can have.
-pub const TOOLS: [&str; 9] = [
+pub const TOOLS: [&str; 10] = [
     "read_file",
     "write_file",
     "patch",
@@ -42,6 +44,7 @@ pub const TOOLS: [&str; 9] = [
     "terminal",
     "process",
     "todo",
+    "session_search",
     "web_fetch",
     "ask_user",
 ];
@@ -51,6 +54,7 @@ pub struct LocalWorkspaces {
     forbidden: Vec<PathBuf>,
     user_rules: Option<PathBuf>,
     edge: Edge,
+    store: Store,
 }
 
 impl LocalWorkspaces {
@@ -60,6 +64,7 @@ impl LocalWorkspaces {
             forbidden,
             user_rules,
             edge: Arc::new(|| Err("MCP servers are not served here".to_owned())),
+            store: Store::later(Store::memory),
         }
     }
 
@@ -67,6 +72,12 @@ impl LocalWorkspaces {
     #[must_use]
     pub fn with_edge(self, edge: Edge) -> Self {
         Self { edge, ..self }
+    }
+
+    /// The same, whose tools look into the sessions of this store.
+    #[must_use]
+    pub fn with_history(self, store: Store) -> Self {
+        Self { store, ..self }
     }
 }
 
@@ -80,6 +91,7 @@ impl Workspaces for LocalWorkspaces {
         let processes = processes(&scope, config, runs);
         tools.extend(command_tools(&scope, config, &self.forbidden, &processes, &asker));
         tools.push(Arc::new(Todo::new()));
+        tools.push(Arc::new(SessionSearch::new(self.store.clone(), scope.session.clone())));
         tools.push(Arc::new(WebFetch::new(config)));
         tools.push(Arc::new(AskUser::new(asker, config)));
         Arc::new(LocalWorkspace {

@@ -97,6 +97,7 @@ fn every_tool_has_its_kind_and_shows_its_arguments() {
         ("terminal", "execute", json!({"command": "true"})),
         ("process", "execute", json!({"action": "list"})),
         ("todo", "think", json!({"items": []})),
+        ("session_search", "search", json!({"query": "x"})),
         ("web_fetch", "fetch", json!({"url": "http://127.0.0.1:9/"})),
         ("ask_user", "other", json!({"question": "which?"})),
         ("of_no_kind", "other", json!({"deep": {"er": [1, null]}})),

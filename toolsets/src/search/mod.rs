@@ -104,7 +104,7 @@ impl SearchFiles {
                     "output": {"enum": ["matches", "files", "count"], "description": "Default matches"},
                     "context": {"type": "integer", "description": "Lines around each match"},
                     "limit": {"type": "integer", "description": "Default 50"},
-                    "offset": {"type": "integer", "description": "Skip so many"}
+                    "offset": {"type": "integer"}
                 },
                 "required": ["pattern"]
             }),
