@@ -200,6 +200,30 @@ pub(crate) enum SessionsCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Search what was said in the stored sessions
+    #[command(after_help = "Example:
+  agent sessions search \"parser -test role:user since:7d\"
+  agent sessions search '\"exactly this\" in:/home/me/app' --json
+
+Words must all be in one message; \"a phrase\", -word, prefix*, role:user|agent|tool, in:PATH, since:DATE,
+until:DATE and session:ID narrow it. docs/search.md has all of it.")]
+    Search {
+        /// What to look for; in quotes, so that the shell leaves it as it is
+        #[arg(required = true, value_name = "QUERY")]
+        query: Vec<String>,
+        /// The most hits
+        #[arg(long, value_name = "N", default_value_t = 20)]
+        limit: usize,
+        /// Pass over so many hits
+        #[arg(long, value_name = "N", default_value_t = 0)]
+        offset: usize,
+        /// Every hit, and not the best of each session alone
+        #[arg(long)]
+        all_hits: bool,
+        /// Print a JSON array
+        #[arg(long)]
+        json: bool,
+    },
     /// Begin a session with the past of another one, which stays as it is
     #[command(after_help = "Example:
   agent sessions fork 3f9a02c7

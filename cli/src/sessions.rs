@@ -1,6 +1,7 @@
 //! `agent sessions`: looks into the store, and changes it, without a runtime.
 
 mod change;
+mod search;
 
 use std::collections::HashSet;
 use std::io::Write;
@@ -38,6 +39,22 @@ pub(crate) fn sessions(command: SessionsCommand, paths: Result<&Paths, NoHome>) 
         SessionsCommand::List { json: false } => list_table(&store),
         SessionsCommand::Show { id, json: true } => show_json(&store, &id),
         SessionsCommand::Show { id, json: false } => show_transcript(&store, &id),
+        SessionsCommand::Search {
+            query,
+            limit,
+            offset,
+            all_hits,
+            json,
+        } => search::search(
+            &store,
+            search::Wish {
+                query: query.join(" "),
+                limit,
+                offset,
+                all_hits,
+                json,
+            },
+        ),
         SessionsCommand::Fork { id, at, json } => change::fork(&store, &id, at, json),
         SessionsCommand::Delete { ids } => change::delete(&store, &ids),
     };

@@ -27,6 +27,7 @@ mod prompts;
 mod providers;
 mod questions;
 mod queue;
+mod searching;
 mod sessions;
 mod steering;
 mod web;
