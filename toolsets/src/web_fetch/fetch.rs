@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::error::Error;
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -89,14 +90,25 @@ impl Resolve for Checked {
         Box::pin(async move {
             let host = name.as_str();
             let found = tokio::net::lookup_host((host, 0)).await;
-            let found: Vec<SocketAddr> = found.map_err(|error| format!("could not be found: {error}"))?.collect();
+            let found: Vec<SocketAddr> = found.map_err(|error| Unfit(lost(host, &error)))?.collect();
             for address in &found {
-                check(&private, host, address.ip())?;
+                check(&private, host, address.ip()).map_err(Unfit)?;
             }
             let addresses: Addrs = Box::new(found.into_iter());
             Ok(addresses)
         })
     }
+}
+
+/// Why a host is not spoken to: the rest of a sentence that begins with the page's address.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct Unfit(String);
+
+fn lost(host: &str, error: &io::Error) -> String {
+    format!(
+        "could not be fetched: {host} has no address ({error}); is the network there? A proxy is not used for pages"
+    )
 }
 
 fn check(private: &BTreeSet<String>, host: &str, address: IpAddr) -> Result<(), String> {
@@ -171,11 +183,12 @@ async fn get(url: &Url, network: &Network) -> Result<Response, String> {
     }
     let accept = "text/markdown, text/html, text/plain, application/json, */*;q=0.5";
     let sent = network.client()?.get(url.clone()).header(ACCEPT, accept).send().await;
-    sent.map_err(|error| match root(&error) {
-        // It is a sentence of ours already.
-        why if why.starts_with("is not fetched") || why.starts_with("could not be found") => why,
-        why => format!("could not be fetched: {why}"),
-    })
+    sent.map_err(
+        |error| match causes(&error).find_map(|cause| cause.downcast_ref::<Unfit>()) {
+            Some(Unfit(why)) => why.clone(),
+            None => format!("could not be fetched: {}", root(&error)),
+        },
+    )
 }
 
 /// The host of an address, without brackets, and which address that is if it is one.
@@ -215,9 +228,10 @@ async fn read(url: Url, mut response: Response) -> Result<Fetched, String> {
 
 /// The innermost cause: the outer ones only repeat that something failed.
 fn root(error: &reqwest::Error) -> String {
-    let mut cause: &dyn Error = error;
-    while let Some(inner) = cause.source() {
-        cause = inner;
-    }
-    cause.to_string()
+    causes(error).last().map_or_else(String::new, ToString::to_string)
+}
+
+/// An error and what it came from, the outermost first.
+fn causes(error: &reqwest::Error) -> impl Iterator<Item = &(dyn Error + 'static)> {
+    std::iter::successors(Some(error as &(dyn Error + 'static)), |cause| (*cause).source())
 }

@@ -1,5 +1,5 @@
-//! From the core's events to the protocol's messages: pure and total, one function for what happens now and one for
-//! what a load replays.
+//! From the core's events to the protocol's messages: total, one function for what happens now and one for what a load
+//! replays. [`Terminals`] stands before both: all the state there is, how much of each command's output was sent.
 
 mod compaction;
 mod content;
