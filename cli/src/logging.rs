@@ -64,15 +64,24 @@ pub(crate) fn start(folder: Option<PathBuf>) -> Logging {
 }
 
 /// What the environment asks for, or else `usual`. A filter that makes no sense counts as none. The crate that speaks
-/// with MCP servers is off unless it is asked for: it writes out whole messages, and addresses with the keys in them.
+/// with MCP servers is off unless it is asked for by its name: it writes out whole messages, and addresses with the keys in them.
 fn filter(usual: &str) -> EnvFilter {
     let asked = ["TALARIA_LOG", "RUST_LOG"]
         .into_iter()
         .filter_map(|name| std::env::var(name).ok())
         .find(|value| !value.is_empty());
-    asked
-        .and_then(|asked| EnvFilter::try_new(asked).ok())
-        .unwrap_or_else(|| EnvFilter::new(usual))
+    let asked = asked.and_then(|asked| asked_for(&asked));
+    asked.unwrap_or_else(|| EnvFilter::new(usual))
+}
+
+fn asked_for(asked: &str) -> Option<EnvFilter> {
+    let wants_rmcp = asked.contains("rmcp");
+    let quiet = if wants_rmcp {
+        asked.to_owned()
+    } else {
+        format!("{asked},rmcp=off")
+    };
+    EnvFilter::try_new(quiet).ok()
 }
 
 /// Where lines of today are written.

@@ -1,6 +1,7 @@
 //! The tool `ask_user`: a question that only the user can answer, as a form where the editor has them, else as a text
 //! with which the turn ends.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use agent_core::asker::{AskError, Asker};
@@ -21,6 +22,8 @@ use crate::{input, title};
 const MOST_CHOICES: usize = 12;
 /// Bytes of a question or a choice.
 const LONGEST: usize = 4_000;
+/// Bytes of an answer that a model is told.
+const MOST_SAID: usize = 32 << 10;
 
 /// Asks the user.
 pub(crate) struct AskUser {
@@ -163,7 +166,7 @@ impl Tool for AskUser {
 
 fn ask(asker: &Asker, form: Form, limit: Option<Duration>, run: &Run<'_>) -> Result<ToolOutput, ToolError> {
     match asker.show_form(form.clone(), limit, run.cancel) {
-        Ok(answer) => Ok(ToolOutput::text(told(&answer))),
+        Ok(answer) => Ok(ToolOutput::text(told(&answer, &form.choices))),
         Err(AskError::TimedOut) => Err(ToolError::new(
             "nobody answered in time; that is no answer: go on with what does not need it, or stop and say what you need",
         )),
@@ -178,12 +181,14 @@ fn ask(asker: &Asker, form: Form, limit: Option<Duration>, run: &Run<'_>) -> Res
 }
 
 /// What became of a form, for the model.
-fn told(answer: &FormAnswer) -> String {
+fn told(answer: &FormAnswer, choices: &[String]) -> String {
     match answer {
         FormAnswer::Sent { choice, text } => match (choice, text) {
-            (Some(choice), None) => format!("The user chose: {choice}"),
-            (None, Some(text)) => format!("The user answered: {text}"),
-            (Some(choice), Some(text)) => format!("The user chose: {choice}\nand wrote: {text}"),
+            (Some(choice), Some(text)) if choices.contains(choice) => {
+                format!("The user chose: {choice}\nand wrote: {}", bounded(text))
+            }
+            (Some(choice), None) if choices.contains(choice) => format!("The user chose: {choice}"),
+            (_, Some(said)) | (Some(said), None) => format!("The user answered: {}", bounded(said)),
             (None, None) => "The user sent the form without an answer: decide yourself, and say how.".to_owned(),
         },
         FormAnswer::Declined => {
@@ -195,6 +200,16 @@ fn told(answer: &FormAnswer) -> String {
                 .to_owned()
         }
     }
+}
+
+/// As much of an answer as a model is told.
+fn bounded(said: &str) -> Cow<'_, str> {
+    if said.len() <= MOST_SAID {
+        return said.into();
+    }
+    let end = said.floor_char_boundary(MOST_SAID);
+    let left = said.len() - end;
+    format!("{}\n… {left} bytes left out …", &said[..end]).into()
 }
 
 /// A question as a text, its choices numbered.
@@ -209,4 +224,36 @@ fn written(form: &Form) -> String {
     }
     text.push_str("\n\nAnswer with a number or in your own words.");
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_told_for_what_it_is_and_not_without_end() {
+        let choices = ["red".to_owned(), "blue".to_owned()];
+        let check = |choice: Option<&str>, text: Option<&str>, expect: &str| {
+            let answer = FormAnswer::Sent {
+                choice: choice.map(str::to_owned),
+                text: text.map(str::to_owned),
+            };
+            assert_eq!(told(&answer, &choices), expect);
+        };
+        check(Some("red"), None, "The user chose: red");
+        check(Some("red"), Some("a bit"), "The user chose: red\nand wrote: a bit");
+        check(Some("green"), None, "The user answered: green");
+        check(None, Some("green"), "The user answered: green");
+        let long = "é".repeat(MOST_SAID);
+        let sent = FormAnswer::Sent {
+            choice: None,
+            text: Some(long),
+        };
+        let told = told(&sent, &choices);
+        assert!(
+            told.len() < MOST_SAID + 100 && told.ends_with("… 32768 bytes left out …"),
+            "{}",
+            told.len()
+        );
+    }
 }

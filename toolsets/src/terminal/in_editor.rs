@@ -9,6 +9,7 @@ use agent_core::event::{Display, ToolOutput};
 use agent_core::plan::CommandPlan;
 use agent_core::surface::{TerminalExit, TerminalOutput};
 use agent_core::tool::{Report, Run, ToolError};
+use agent_core::visible;
 use serde_json::json;
 
 use super::{Ended, below, failed, how_it_ended};
@@ -80,7 +81,7 @@ fn not_opened(error: &AskError) -> ToolError {
 /// How a command ended, as one line, and what that means.
 fn status_line(exit: &TerminalExit) -> (String, Ended) {
     match (exit.code, &exit.signal) {
-        (_, Some(signal)) => (format!("killed by signal {signal}"), Ended::Badly),
+        (_, Some(signal)) => (format!("killed by signal {}", visible::title(signal, 40)), Ended::Badly),
         (Some(0), None) => ("exit code: 0".to_owned(), Ended::Well),
         (Some(code), None) => (format!("exit code: {code}"), Ended::Badly),
         (None, None) => ("ended, but the editor did not tell how".to_owned(), Ended::Badly),
