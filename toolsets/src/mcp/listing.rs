@@ -6,9 +6,9 @@ use agent_core::plan::ForeignTool;
 use agent_core::provider::ToolSpec;
 use agent_core::visible;
 use rmcp::model;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::{fingerprint, names};
+use super::{fingerprint, names, schema};
 
 /// The most tools of one server that a model is told of.
 const MOST: usize = 128;
@@ -16,6 +16,8 @@ const MOST: usize = 128;
 const ROOM: usize = 256 << 10;
 /// The most characters of a tool's description that a model is told.
 const DESCRIPTION: usize = 8_000;
+/// The most characters of a tool's own name that the user is told.
+const NAME: usize = 80;
 
 /// What a session has of the tools that its server lists.
 pub(super) struct Listing {
@@ -45,11 +47,16 @@ impl Listing {
             .collect();
         let is_wanted =
             |tool: &&model::Tool| wanted.is_none_or(|wanted| wanted.iter().any(|name| tool.name == name.as_str()));
-        let mut tools: Vec<Arc<Listed>> = listed
-            .iter()
-            .filter(is_wanted)
-            .map(|tool| Arc::new(Listed::new(server, identity, tool)))
-            .collect();
+        let mut tools = Vec::new();
+        for tool in listed.iter().filter(is_wanted) {
+            match schema::of(tool) {
+                Ok(schema) => tools.push(Arc::new(Listed::new(server, identity, tool, schema))),
+                Err(why) => faults.push(Fault {
+                    what: format!("has a tool that can't be used: {}", visible::title(&tool.name, NAME)),
+                    detail: why.to_owned(),
+                }),
+            }
+        }
         tools.sort_by(|a, b| a.spec.name.cmp(&b.spec.name));
         tools.dedup_by(|a, b| a.spec.name == b.spec.name);
         let all = tools.len();
@@ -87,7 +94,7 @@ pub(super) struct Listed {
 
 impl Listed {
     /// A tool of a server.
-    fn new(server: &str, identity: &str, tool: &model::Tool) -> Self {
+    fn new(server: &str, identity: &str, tool: &model::Tool, schema: Value) -> Self {
         Self {
             foreign: ForeignTool {
                 server: server.to_owned(),
@@ -98,7 +105,7 @@ impl Listed {
             spec: ToolSpec {
                 name: names::of_tool(server, &tool.name),
                 description: description(tool),
-                schema: schema(tool),
+                schema,
             },
             only_reads: tool.annotations.as_ref().and_then(|hints| hints.read_only_hint) == Some(true),
         }
@@ -112,14 +119,6 @@ fn description(tool: &model::Tool) -> String {
         Some((end, _)) => format!("{} …", &text[..end]),
         None => text.into_owned(),
     }
-}
-
-/// The schema; a service refuses a request with one that does not say that it is an object.
-fn schema(tool: &model::Tool) -> Value {
-    let mut schema = tool.input_schema.as_ref().clone();
-    schema.entry("type").or_insert_with(|| json!("object"));
-    schema.entry("properties").or_insert_with(|| json!({}));
-    Value::Object(schema)
 }
 
 #[cfg(test)]

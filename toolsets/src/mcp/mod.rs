@@ -10,6 +10,7 @@ mod http;
 mod listing;
 mod names;
 mod result;
+mod schema;
 mod server;
 mod stdio;
 mod tool;
