@@ -176,7 +176,8 @@ fn a_summary_is_folded_from_the_events() {
     expect.usage = usage(15, Some(2));
     expect.context = Some(ContextUse {
         used: 15,
-        window: Some(100),
+        // The last model's; the new one's is not stored.
+        window: None,
         cost_nano_usd: None,
     });
     expect.last_seq = 9;
