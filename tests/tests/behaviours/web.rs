@@ -18,6 +18,8 @@ fn pages() -> Mock {
         ),
         "/moved" => Reply::answer("HTTP/1.1 301 Moved Permanently\nlocation: /page", ""),
         "/away" => Reply::answer("HTTP/1.1 302 Found\nlocation: http://localhost:9/x", ""),
+        "/user" => Reply::answer("HTTP/1.1 302 Found\nlocation: http://me:secret@127.0.0.1/x", ""),
+        "/deep" => Reply::answer(HTML, "<div>".repeat(10_000) + "the bottom"),
         "/circle" => Reply::answer("HTTP/1.1 302 Found\nlocation: /circle", ""),
         "/picture" => Reply::answer("HTTP/1.1 200 OK\ncontent-type: image/png", "\u{1}PNG"),
         "/long" => Reply::answer("HTTP/1.1 200 OK\ncontent-type: text/plain", "e".repeat(50_000)),
@@ -101,6 +103,7 @@ fn a_fetch_stays_at_the_host_that_was_asked_about() {
     assert!(text_of(&moved).contains(&at(&pages, "/page")), "{moved}");
     for (path, why) in [
         ("/away", "redirects to http://localhost:9/x; fetch that address"),
+        ("/user", "redirects to an address with a user or password"),
         ("/circle", "redirects more than 5 times"),
         ("/none", "answered 404 Not Found"),
         ("/picture", "is image/png, and no text"),
@@ -130,6 +133,17 @@ fn no_private_address_is_spoken_to_by_number_or_by_name() {
         assert!(text_of(&end).contains("no address of the public internet"), "{end}");
     }
     assert!(pages.requests().is_empty());
+}
+
+#[test]
+fn a_page_of_elements_in_elements_is_read_as_bare_text() {
+    let pages = pages();
+    let (_home, mut client, session) = session(&[fetches(&at(&pages, "/deep")), says("one"), says("two")]);
+    set_mode(&mut client, &session, "dont_ask");
+    assert_eq!(client.prompt(&session, "go"), "end_turn");
+    let text = text_of(&ends(&client, 0).remove(0));
+    assert!(text.contains("bare text") && text.contains("the bottom"), "{text}");
+    assert_eq!(client.prompt(&session, "on"), "end_turn");
 }
 
 #[test]

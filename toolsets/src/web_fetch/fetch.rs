@@ -165,15 +165,32 @@ fn next_hop(url: &Url, response: &Response) -> Result<Url, String> {
         .and_then(|location| location.to_str().ok());
     let next = location.and_then(|location| url.join(location).ok());
     let next = next.ok_or_else(|| format!("answered {status} without saying where to go"))?;
-    let stays = next.host_str() == url.host_str() && next.port_or_known_default() == url.port_or_known_default();
-    let becomes_safe = next.host_str() == url.host_str() && (url.scheme(), next.scheme()) == ("http", "https");
-    if stays && next.scheme() == url.scheme() || becomes_safe {
+    if has_user(&next) {
+        return Err("redirects to an address with a user or password, which is not fetched".to_owned());
+    }
+    if stays(url, &next) {
         Ok(next)
     } else {
         Err(format!(
             "redirects to {next}; fetch that address if it is what you want"
         ))
     }
+}
+
+/// Whether an address names a user or a password.
+pub(crate) fn has_user(url: &Url) -> bool {
+    !url.username().is_empty() || url.password().is_some()
+}
+
+/// Whether the next address is of the same server; of its safe side too, at the same or the usual port.
+fn stays(url: &Url, next: &Url) -> bool {
+    let schemes = (url.scheme(), next.scheme());
+    let is_same_port = match schemes {
+        // A port is `None` where it is the scheme's usual one.
+        ("http", "https") => url.port() == next.port(),
+        _ => schemes.0 == schemes.1 && url.port_or_known_default() == next.port_or_known_default(),
+    };
+    is_same_port && url.host_str() == next.host_str()
 }
 
 async fn get(url: &Url, network: &Network) -> Result<Response, String> {
@@ -234,4 +251,26 @@ fn root(error: &reqwest::Error) -> String {
 /// An error and what it came from, the outermost first.
 fn causes(error: &reqwest::Error) -> impl Iterator<Item = &(dyn Error + 'static)> {
     std::iter::successors(Some(error as &(dyn Error + 'static)), |cause| (*cause).source())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_redirect_stays_at_its_server() {
+        let check = |from: &str, to: &str, expect: bool| {
+            let stayed = Url::parse(from).and_then(|from| Ok(stays(&from, &Url::parse(to)?)));
+            assert_eq!(stayed, Ok(expect), "{from} {to}");
+        };
+        check("http://a.b/x", "http://a.b/y", true);
+        check("http://a.b/x", "https://a.b/x", true);
+        check("http://a.b/", "https://a.b:443/", true);
+        check("http://a.b:8080/", "https://a.b:8080/", true);
+        check("http://a.b/", "https://a.b:22/", false);
+        check("http://a.b:8080/", "https://a.b/", false);
+        check("http://a.b/", "http://a.b:81/", false);
+        check("https://a.b/", "http://a.b/", false);
+        check("http://a.b/", "http://c.b/", false);
+    }
 }

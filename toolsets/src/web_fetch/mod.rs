@@ -3,6 +3,7 @@
 mod address;
 mod fetch;
 mod page;
+mod tags;
 
 use std::sync::Arc;
 
@@ -67,7 +68,7 @@ impl WebFetch {
         if !matches!(url.scheme(), "http" | "https") {
             return Err(wrong("begins with neither http:// nor https://"));
         }
-        if !url.username().is_empty() || url.password().is_some() {
+        if fetch::has_user(&url) {
             return Err(ToolError::new(
                 "web_fetch: an address with a user or password is not fetched; leave them out",
             ));
