@@ -1,12 +1,47 @@
 //! Every command anywhere in a text, as far as it can be read: also of what is in substitutions, functions and loops.
 //! For what must never run; whether a text is simple enough to be let through is [`super::plain`]'s.
 
+use std::borrow::Cow;
+
 use tree_sitter::{Node, Parser, Tree};
 
 use super::unwrap::{base_name, is_shell};
 
 /// More texts for shells are not looked at.
 const MOST_FED: usize = 16;
+
+/// Texts of nodes inside more nodes that are copied than this are folded: what is nested in them is left out and only
+/// read for itself. So a text that nests without end is copied a bounded number of times.
+const DEEPEST_WHOLE: usize = 32;
+
+/// For this many times its length a text is searched for shells before here-documents. After that any may be one.
+const MOST_SEARCHED: usize = 64;
+
+/// What is not longer, such as `$(pwd)`, is not folded: it can hold little.
+const SHORT: usize = 16;
+
+/// Nodes whose text is copied, wholly or in part.
+const COPIED: [&str; 7] = [
+    "command",
+    "heredoc_body",
+    "herestring_redirect",
+    "pipeline",
+    "redirected_statement",
+    "file_redirect",
+    "function_definition",
+];
+
+/// What is left out of a folded text. Its commands are found all the same, each for itself.
+const FOLDED: [&str; 8] = [
+    "command_substitution",
+    "process_substitution",
+    "function_definition",
+    "heredoc_body",
+    "pipeline",
+    "redirected_statement",
+    "subshell",
+    "compound_statement",
+];
 
 /// What was found in a text.
 #[derive(Debug, Default)]
@@ -36,52 +71,153 @@ pub(super) fn parse(text: &str) -> Script {
         return script;
     };
     let mut cursor = tree.walk();
+    let mut walk = Walk {
+        text,
+        above: Vec::new(),
+        copied: 0,
+        searches: MOST_SEARCHED.saturating_mul(text.len()),
+    };
     loop {
-        script.take(cursor.node(), text);
+        let node = cursor.node();
+        script.take(node, &mut walk);
         if cursor.goto_first_child() {
+            walk.enter(node);
             continue;
         }
         while !cursor.goto_next_sibling() {
             if !cursor.goto_parent() {
                 return script;
             }
+            walk.leave();
         }
     }
 }
 
+/// Where the walk over a text stands.
+struct Walk<'a, 'tree> {
+    text: &'a str,
+    /// All nodes above this one, the nearest last. Asking a node for its parent costs a way down from the root.
+    above: Vec<Node<'tree>>,
+    /// How many of them are copied.
+    copied: usize,
+    /// So many bytes may still be searched for the names of shells.
+    searches: usize,
+}
+
+impl<'tree> Walk<'_, 'tree> {
+    fn enter(&mut self, node: Node<'tree>) {
+        self.copied += usize::from(COPIED.contains(&node.kind()));
+        self.above.push(node);
+    }
+
+    fn leave(&mut self) {
+        let left = self.above.pop();
+        self.copied -= usize::from(left.is_some_and(|node| COPIED.contains(&node.kind())));
+    }
+
+    /// What is left out of the texts of the nodes here.
+    fn folded(&self, kinds: &'static [&'static str]) -> &'static [&'static str] {
+        if self.copied < DEEPEST_WHOLE { &[] } else { kinds }
+    }
+
+    /// Whether a shell is named in one of the texts; also if too much was searched to look once more.
+    fn names_shell(&mut self, texts: [&str; 2]) -> bool {
+        let length = texts.iter().map(|text| text.len()).sum();
+        match self.searches.checked_sub(length) {
+            Some(left) => self.searches = left,
+            None => return true,
+        }
+        // `$(sh <<<…)` and `a;sh <<<…` too.
+        let apart = |char: char| char.is_whitespace() || "()`;|&{}\"'".contains(char);
+        texts.iter().any(|text| names_shell(text.split(apart)))
+    }
+}
+
 impl Script {
-    fn take(&mut self, node: Node<'_>, text: &str) {
+    fn take(&mut self, node: Node<'_>, walk: &mut Walk<'_, '_>) {
+        let source = Source {
+            text: walk.text,
+            folded: walk.folded(&FOLDED),
+        };
         match node.kind() {
-            "command" => self.commands.push(words(node, text)),
-            "heredoc_body" | "herestring_redirect" if self.fed.len() < MOST_FED => self.fed.extend(fed(node, text)),
-            "pipeline" if self.fed.len() < MOST_FED => self.fed.extend(printed(node, text)),
+            "command" => self.commands.push(words(node, source)),
+            "heredoc_body" | "herestring_redirect" if self.fed.len() < MOST_FED => self.fed.extend(fed(node, walk)),
+            "pipeline" if self.fed.len() < MOST_FED => self.fed.extend(printed(node, source)),
             // `rm 2>log -rf /`: the grammar takes the words after a redirection for further targets of it.
-            "redirected_statement" => self.join_late_words(node, text),
-            "file_redirect" => self.redirects.extend(destinations(node, text)),
-            "function_definition" => self.bombs.extend(bomb(node, text)),
+            "redirected_statement" => self.join_late_words(node, source),
+            "file_redirect" => self.redirects.extend(destinations(node, source)),
+            "function_definition" => {
+                let folded = walk.folded(&["function_definition"]);
+                self.bombs.extend(bomb(node, Source { folded, ..source }));
+            }
             _ => {}
         }
     }
 
-    fn join_late_words(&mut self, node: Node<'_>, text: &str) {
+    fn join_late_words(&mut self, node: Node<'_>, source: Source<'_>) {
         let Some(body) = node.child_by_field_name("body").filter(|body| body.kind() == "command") else {
             return;
         };
         let mut cursor = node.walk();
         let redirects = node.children_by_field_name("redirect", &mut cursor);
         let late: Vec<String> = redirects
-            .flat_map(|redirect| destinations(redirect, text).into_iter().skip(1))
+            .flat_map(|redirect| destinations(redirect, source).into_iter().skip(1))
             .collect();
         if !late.is_empty() {
-            self.commands.push(words(body, text).into_iter().chain(late).collect());
+            self.commands
+                .push(words(body, source).into_iter().chain(late).collect());
+        }
+    }
+}
+
+/// A text, and which nested nodes are left out of what is copied from it.
+#[derive(Clone, Copy)]
+struct Source<'a> {
+    text: &'a str,
+    folded: &'static [&'static str],
+}
+
+impl<'a> Source<'a> {
+    /// The text of a node; `$(…)` stands for what is left out, so that nobody takes the rest for all of it.
+    fn of(self, node: Node<'_>) -> Cow<'a, str> {
+        let whole = &self.text[node.byte_range()];
+        if self.folded.is_empty() {
+            return Cow::Borrowed(whole);
+        }
+        let (mut cursor, mut kept, mut at) = (node.walk(), String::new(), node.start_byte());
+        let mut depth = 0_usize;
+        loop {
+            let inner = cursor.node();
+            let fold = inner.byte_range().len() > SHORT && self.folded.contains(&inner.kind());
+            if fold {
+                kept.push_str(self.text.get(at..inner.start_byte()).unwrap_or_default());
+                kept.push_str("$(…)");
+                at = at.max(inner.end_byte());
+            }
+            if !fold && cursor.goto_first_child() {
+                depth += 1;
+                continue;
+            }
+            while depth > 0 && !cursor.goto_next_sibling() {
+                cursor.goto_parent();
+                depth -= 1;
+            }
+            if depth == 0 {
+                kept.push_str(self.text.get(at..node.end_byte()).unwrap_or_default());
+                return Cow::Owned(kept);
+            }
         }
     }
 }
 
 /// The text of a here-document or here-string, if a shell stands in its statement. That is looked for by the word alone:
 /// `sudo bash -s` and `cat | sh` are such statements.
-fn fed(node: Node<'_>, text: &str) -> Option<String> {
-    let statement = std::iter::successors(node.parent(), Node::parent)
+fn fed(node: Node<'_>, walk: &mut Walk<'_, '_>) -> Option<String> {
+    let text = walk.text;
+    let statement = walk
+        .above
+        .iter()
+        .rev()
         .take_while(|parent| !matches!(parent.kind(), "program" | "compound_statement" | "subshell"))
         .take(8)
         .last()?;
@@ -89,7 +225,7 @@ fn fed(node: Node<'_>, text: &str) -> Option<String> {
         &text[statement.start_byte()..node.start_byte()],
         &text[node.end_byte()..statement.end_byte().max(node.end_byte())],
     ];
-    let shell = around.iter().any(|text| names_shell(text.split_whitespace()));
+    let shell = walk.names_shell(around);
     let written = text[node.byte_range()].trim_start_matches("<<<").trim();
     shell.then(|| match node.kind() {
         "herestring_redirect" => unquoted(written),
@@ -98,11 +234,11 @@ fn fed(node: Node<'_>, text: &str) -> Option<String> {
 }
 
 /// What `echo` and `printf` print into a pipe that a shell reads.
-fn printed(pipeline: Node<'_>, text: &str) -> Vec<String> {
+fn printed(pipeline: Node<'_>, source: Source<'_>) -> Vec<String> {
     let mut cursor = pipeline.walk();
     let commands: Vec<Vec<String>> = pipeline
         .named_children(&mut cursor)
-        .map(|command| words(command, text))
+        .map(|command| words(command, source))
         .collect();
     let Some(shell) = commands
         .iter()
@@ -121,7 +257,7 @@ fn names_shell<'a>(mut words: impl Iterator<Item = &'a str>) -> bool {
     words.any(|word| is_shell(base_name(word)))
 }
 
-fn words(command: Node<'_>, text: &str) -> Vec<String> {
+fn words(command: Node<'_>, source: Source<'_>) -> Vec<String> {
     let mut cursor = command.walk();
     let parts = command.named_children(&mut cursor);
     let parts = parts.filter(|part| {
@@ -130,22 +266,22 @@ fn words(command: Node<'_>, text: &str) -> Vec<String> {
             "variable_assignment" | "file_redirect" | "herestring_redirect"
         )
     });
-    parts.map(|part| unquoted(&text[part.byte_range()])).collect()
+    parts.map(|part| unquoted(&source.of(part))).collect()
 }
 
-fn destinations(redirect: Node<'_>, text: &str) -> Vec<String> {
+fn destinations(redirect: Node<'_>, source: Source<'_>) -> Vec<String> {
     let mut cursor = redirect.walk();
     let destinations = redirect.children_by_field_name("destination", &mut cursor);
     destinations
-        .map(|destination| unquoted(&text[destination.byte_range()]))
+        .map(|destination| unquoted(&source.of(destination)))
         .collect()
 }
 
 /// `f(){ f|f& }`: the function calls itself at least twice, and something of it runs in the background.
-fn bomb(function: Node<'_>, text: &str) -> Option<String> {
-    let name = &text[function.child_by_field_name("name")?.byte_range()];
-    let body = &text[function.child_by_field_name("body")?.byte_range()];
-    let calls = parse_calls(body, name);
+fn bomb(function: Node<'_>, source: Source<'_>) -> Option<String> {
+    let name = &source.text[function.child_by_field_name("name")?.byte_range()];
+    let body = source.of(function.child_by_field_name("body")?);
+    let calls = parse_calls(&body, name);
     (calls >= 2 && body.contains('|') && body.contains('&')).then(|| name.to_owned())
 }
 

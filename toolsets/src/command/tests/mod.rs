@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod bash;
+mod deep;
 mod floor;
 mod grants;
 mod hostile;
