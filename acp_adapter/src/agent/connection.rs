@@ -4,6 +4,8 @@
 mod deliver;
 mod signing;
 
+use std::collections::HashMap;
+
 use agent_client_protocol_schema::v1::{
     CancelNotification, CancelRequestNotification, Error, RequestId, RequestPermissionOutcome,
     RequestPermissionResponse, SessionInfoUpdate, SessionNotification, SessionUpdate,
@@ -11,6 +13,7 @@ use agent_client_protocol_schema::v1::{
 use agent_core::approval::{OptionKind, UserAnswer};
 use agent_core::content::Content;
 use agent_core::id::{SessionId, TurnId};
+use agent_core::outward::CallId;
 use agent_core::runtime::Runtime;
 use serde::Serialize;
 use serde_json::Value;
@@ -44,6 +47,8 @@ pub(crate) struct Connection {
     signing: Signing,
     /// Calls whose output is shown as a terminal does, until their ends.
     terminals: Terminals,
+    /// The same of each load that is on its way. They become the session's when the load is answered.
+    loading: HashMap<CallId, Terminals>,
     pub(crate) silence: Silence,
     pub(crate) outbox: Outbox,
 }
@@ -62,6 +67,7 @@ impl Connection {
             notes: Notes::default(),
             signing: Signing::new(signed_in),
             terminals: Terminals::default(),
+            loading: HashMap::new(),
             outbox: Outbox::default(),
         }
     }

@@ -232,3 +232,28 @@ fn a_cancelled_command_keeps_its_terminal() {
     assert_eq!(shown.text, "begun\ncancelled\n");
     assert_eq!(ends(&client, 0)[0]["content"][0]["type"], "terminal");
 }
+
+#[test]
+fn a_cancelled_load_sends_nothing_again_of_a_command_that_runs() {
+    let wait = "echo begun; until [ -e go ]; do sleep 0.05; done; echo over";
+    let home = play::home(&[calls(&[run(wait)]), says("done")]);
+    let (mut client, session) = open(&home, shows_terminals());
+    let prompt = client.begin_prompt(&session, "go");
+    client.wait_for(|message| message["params"]["update"]["_meta"]["terminal_output"]["data"] == "begun\n");
+    let params = json!({"sessionId": session, "cwd": home.workspace(), "mcpServers": []});
+    let load = json!({"jsonrpc": "2.0", "id": 1000, "method": "session/load", "params": params});
+    let cancel = json!({"jsonrpc": "2.0", "method": "$/cancel_request", "params": {"requestId": 1000}});
+    client.send_raw(format!("{load}\n{cancel}\n").as_bytes());
+    let is_cancelled = client.response(1000).is_err();
+    // Its answer comes after all that the load leads to.
+    set_mode(&mut client, &session, "dont_ask");
+    std::fs::write(home.workspace().join("go"), "").unwrap();
+    assert_eq!(client.stop_reason(prompt), "end_turn");
+    let updates = client.updates(0).into_iter();
+    let printed = updates.filter_map(|update| update["_meta"]["terminal_output"]["data"].as_str());
+    let printed: String = printed.collect();
+    // A load that was faster than its cancel shows all again.
+    let times = if is_cancelled { 1 } else { 2 };
+    assert_eq!(printed.matches("begun").count(), times, "{printed}");
+    assert_eq!(printed.matches("over").count(), 1, "{printed}");
+}

@@ -52,11 +52,13 @@ impl Connection {
 
     fn replay(&mut self, call: CallId, envelope: Envelope) {
         let (session, turn) = (envelope.session.clone(), envelope.turn);
-        let effects = self.terminals.replay(envelope, &self.client());
         // A load that has been cancelled has been answered, and nothing may follow for it.
         if !self.inbound.awaits(call) {
+            self.loading.remove(&call);
             return;
         }
+        let client = self.client();
+        let effects = self.loading.entry(call).or_default().replay(envelope, &client);
         for effect in effects {
             self.effect(&session, turn, effect);
         }
@@ -106,7 +108,11 @@ impl Connection {
         {
             self.notes.forget(session);
         }
-        match (id.flatten(), asked, result) {
+        let (id, loaded) = (id.flatten(), self.loading.remove(&call));
+        if let (Some(_), Some(loaded), Ok(_)) = (&id, loaded, &result) {
+            self.terminals.take_over(loaded);
+        }
+        match (id, asked, result) {
             (Some(id), Some(asked), Ok(answer)) => self.answered(&id, &asked, &answer),
             (Some(id), Some(asked), Err(error)) => self.fail(&id, &error, asked.option_field()),
             (_, _, Ok(answer)) => self.unheard(answer),

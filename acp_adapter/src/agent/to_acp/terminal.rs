@@ -43,6 +43,11 @@ impl Terminals {
         }
     }
 
+    /// Takes over what a load has shown anew: a call that still runs has as much of its output as the load sent.
+    pub fn take_over(&mut self, loaded: Self) {
+        self.0.extend(loaded.0);
+    }
+
     /// Whether no terminal is open.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
