@@ -17,8 +17,10 @@ pub(crate) fn delete(engine: &Arc<Engine>, call: CallId, id: SessionId) {
         return engine.answer(call, remove(engine, &id));
     };
     // What another process works in stays, and stays open here too.
-    if let Ok(Some(held)) = engine.store.held_by_other(&id) {
-        return engine.answer(call, Err(CallError::Held { pid: held.pid }));
+    match engine.store.held_by_other(&id) {
+        Ok(Some(held)) => return engine.answer(call, Err(CallError::Held { pid: held.pid })),
+        Ok(None) => {}
+        Err(error) => return engine.answer(call, Err(error.into())),
     }
     let (last, deleted) = (engine.clone(), id.clone());
     let last = Box::new(move || last.answer(call, remove(&last, &deleted)));

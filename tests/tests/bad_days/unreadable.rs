@@ -102,3 +102,17 @@ fn that_a_store_refuses_rows_is_told_once_a_turn() {
         );
     }
 }
+
+#[test]
+fn a_session_stays_open_while_nobody_can_say_who_else_writes_to_it() {
+    let home = Home::new();
+    let (mut client, session) = Client::with_session(&home);
+    assert_eq!(client.prompt(&session, "say one"), "end_turn");
+    let other = Connection::open(home.state().join("state.db")).unwrap();
+    other.execute_batch("ALTER TABLE leases RENAME TO elsewhere").unwrap();
+    let delete = client.request("session/delete", json!({"sessionId": session}));
+    is_told(delete, &["the history can't be read"]);
+    other.execute_batch("ALTER TABLE elsewhere RENAME TO leases").unwrap();
+    assert_eq!(client.prompt(&session, "say two"), "end_turn", "it was not closed");
+    client.request("session/delete", json!({"sessionId": session})).unwrap();
+}
