@@ -58,7 +58,16 @@ impl Listing {
             }
         }
         tools.sort_by(|a, b| a.spec.name.cmp(&b.spec.name));
-        tools.dedup_by(|a, b| a.spec.name == b.spec.name);
+        tools.dedup_by(|again, first| {
+            let is_same = again.spec.name == first.spec.name;
+            if is_same {
+                faults.push(Fault {
+                    what: "lists a tool more than once; the first counts".to_owned(),
+                    detail: again.foreign.tool.clone(),
+                });
+            }
+            is_same
+        });
         let all = tools.len();
         tools.truncate(fitting(&tools));
         if tools.len() < all {
@@ -145,6 +154,12 @@ mod tests {
         let too_long = "has 100 tools, which is too much for a model; 68 are left out";
         check(&tools(100, &"x".repeat(8_000)), None, 32, &[too_long]);
         check(&tools(1, &"x".repeat(1 << 20)), None, 1, &[]);
+    }
+
+    #[test]
+    fn a_tool_that_is_listed_twice_is_told() {
+        let twice = [tools(2, "first"), tools(1, "second")].concat();
+        check(&twice, None, 2, &["lists a tool more than once; the first counts"]);
     }
 
     #[test]
