@@ -12,6 +12,8 @@ pub struct Server {
     pub fresh: bool,
     /// Its tool `echo` describes itself in other words.
     pub altered: bool,
+    /// It refuses to say once what it offers more.
+    pub shy: bool,
 }
 
 /// What a message leads to.
@@ -46,6 +48,13 @@ impl Server {
                 "capabilities": {"tools": {"listChanged": true}},
                 "serverInfo": {"name": "test", "version": "1"},
             }),
+            "tools/list" if self.fresh && self.shy => {
+                self.shy = false;
+                let error = json!({"code": -32603, "message": "not now"});
+                return vec![Deed::Say(
+                    json!({"jsonrpc": "2.0", "id": message["id"], "error": error}),
+                )];
+            }
             "tools/list" => json!({ "tools": self.tools() }),
             "tools/call" => return self.call(&message["id"], params),
             "ping" => json!({}),

@@ -6,6 +6,7 @@
 //! - `--stay` goes on after the end of its input
 //! - `--noise` says on stdout and stderr what is no message
 //! - `--die WORDS` says these on stderr and ends at once
+//! - `--shy` refuses once to list its tools after they have changed
 //! - `--odd` has tools with odd names
 
 use std::fs::{File, OpenOptions};
@@ -41,6 +42,7 @@ fn main() -> io::Result<()> {
         .map(Duration::from_millis);
     let mut server = Server {
         odd: has("--odd"),
+        shy: has("--shy"),
         ..Server::default()
     };
     for line in io::stdin().lock().lines() {

@@ -172,6 +172,20 @@ fn a_list_that_has_changed_holds_from_the_next_turn_on() {
 }
 
 #[test]
+fn a_changed_list_that_could_not_be_had_is_asked_for_again() {
+    let mut replies = call_and_end("mcp__t__change", json!({}));
+    replies.extend([Reply::text("two"), Reply::text("three")]);
+    let mut play = Play::new(replies, json!([server("t", &["--shy"])]));
+    play.prompt();
+    let from = play.prompt();
+    let told = play.notices(from).join("\n");
+    assert!(told.contains("can't say which") && told.contains("not now"), "{told}");
+    play.prompt();
+    let has_fresh = |request: usize| play.tools(request).contains(&"mcp__t__fresh".to_owned());
+    assert_eq!([2, 3].map(has_fresh), [false, true]);
+}
+
+#[test]
 fn two_sessions_have_a_server_each() {
     let folder = tempfile::tempdir().unwrap();
     let note = note(folder.path());

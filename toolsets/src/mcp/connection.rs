@@ -150,6 +150,11 @@ impl Connection {
         self.service.service().take_list_changed()
     }
 
+    /// Has the list asked for again: it could not be had.
+    pub(super) fn note_list_changed(&self) {
+        self.service.service().note_list_changed();
+    }
+
     /// Asks for the server's tools; an error is a sentence.
     pub(super) fn list(&self, cancel: &Cancel, limit: Duration) -> Result<Vec<Tool>, String> {
         self.list_by(cancel, Instant::now() + limit)

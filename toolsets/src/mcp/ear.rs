@@ -23,6 +23,11 @@ impl Ear {
     pub(super) fn take_list_changed(&self) -> bool {
         self.list_changed.swap(false, Ordering::SeqCst)
     }
+
+    /// Notes that the list of tools is another one than what is known of it.
+    pub(super) fn note_list_changed(&self) {
+        self.list_changed.store(true, Ordering::SeqCst);
+    }
 }
 
 impl ClientHandler for Ear {
@@ -35,7 +40,7 @@ impl ClientHandler for Ear {
     }
 
     async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
-        self.list_changed.store(true, Ordering::SeqCst);
+        self.note_list_changed();
     }
 
     fn get_info(&self) -> ClientConfig {

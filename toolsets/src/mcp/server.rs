@@ -270,6 +270,7 @@ impl Server {
         match tools {
             Ok(tools) => self.take_list(&mut state, &tools),
             Err(why) => {
+                connection.note_list_changed();
                 let news = self.notice("has other tools now, and can't say which", why);
                 state.news.push(news);
             }
