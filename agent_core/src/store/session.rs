@@ -32,6 +32,8 @@ pub(super) fn fold(record: &mut SessionRecord, envelope: &Envelope, at_ms: i64) 
             content,
             ..
         } if is_blank(content) => {}
+        // It answers a command, and a session of these alone is not listed, unless the user has named it.
+        Event::AgentText { .. } if record.messages == 0 && record.title.is_none() => {}
         Event::UserMessage { command: false, .. } | Event::UserSteered { .. } | Event::AgentText { .. } => {
             record.messages += 1;
         }

@@ -289,3 +289,22 @@ fn a_title_is_what_can_be_seen_of_it_and_refused_where_that_is_nothing_or_too_lo
         assert_eq!(listed(&mut client, &session).unwrap().get("title"), None);
     }
 }
+
+#[test]
+fn a_session_of_commands_alone_is_neither_listed_nor_continued() {
+    let home = Home::new();
+    let run = |args: &[&str]| {
+        let (status, stdout, stderr) = talaria_tests::client::run(home.command(args), "");
+        assert!(status.success(), "{stderr}");
+        stdout
+    };
+    let listed = || run(&["sessions", "list"]);
+    run(&["run", "say one"]);
+    let before = listed();
+    run(&["run", "/version"]);
+    assert_eq!(listed(), before);
+    run(&["run", "--continue", "say two"]);
+    assert_eq!(listed().lines().count(), before.lines().count());
+    run(&["run", "/title Named"]);
+    assert!(listed().contains("Named"), "{}", listed());
+}
