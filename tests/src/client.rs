@@ -1,4 +1,5 @@
-//! A scripted ACP client against the built binary: every line it gets must be JSON-RPC, and every one is kept.
+//! A scripted ACP client against the built binary: every line it gets must be one of the protocol that it can have by
+//! what it has said of itself, and every one is kept.
 
 mod binary;
 mod home;
@@ -12,6 +13,7 @@ use crossbeam_channel::{Receiver, RecvTimeoutError};
 use serde_json::{Value, json};
 
 use crate::editor::Editor;
+use crate::hearing::Hearing;
 use crate::stage::LIMIT;
 use crate::tap::Tap;
 
@@ -31,6 +33,7 @@ pub struct Client {
     tap: Tap,
     lines: Receiver<String>,
     next_id: i64,
+    hearing: Hearing,
     /// Everything the agent has sent, in order.
     pub log: Vec<Value>,
     /// How a permission request is answered at once; none: the test answers.
@@ -61,6 +64,7 @@ impl Client {
             tap,
             lines,
             next_id: FIRST_ID,
+            hearing: Hearing::default(),
             log: Vec::new(),
             permission: Some("allow_once"),
             editor: None,
@@ -91,6 +95,7 @@ impl Client {
 
     /// Sends bytes as they are.
     pub fn send_raw(&mut self, bytes: &[u8]) {
+        self.hearing.said(bytes);
         let stdin = self.stdin.as_mut().expect("stdin is open");
         stdin
             .write_all(bytes)
@@ -106,7 +111,9 @@ impl Client {
     /// Sends a message to an agent that may have ended; says whether it took it.
     pub fn try_send(&mut self, message: &Value) -> bool {
         let stdin = self.stdin.as_mut().expect("stdin is open");
-        stdin.write_all(format!("{message}\n").as_bytes()).is_ok()
+        let line = format!("{message}\n");
+        self.hearing.said(line.as_bytes());
+        stdin.write_all(line.as_bytes()).is_ok()
     }
 
     /// Sends a notification.
@@ -216,7 +223,7 @@ impl Client {
 
     fn keep(&mut self, line: &str) -> Value {
         let message: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("no JSON: {error}: {line}"));
-        assert_eq!(message["jsonrpc"], "2.0", "{line}");
+        self.hearing.heard(line, &message);
         self.log.push(message.clone());
         if let ("session/request_permission", Some(answer)) =
             (message["method"].as_str().unwrap_or(""), self.permission)
@@ -289,6 +296,8 @@ impl Client {
 
     /// Closes the agent's stdin.
     pub fn end_input(&mut self) {
+        // The last line may have no end of its own.
+        self.hearing.said(b"\n");
         drop(self.stdin.take());
     }
 

@@ -7,6 +7,7 @@ mod calls;
 mod commands;
 mod content;
 mod deadlines;
+mod declared;
 mod display_terminals;
 mod editor_files;
 mod editor_terminals;

@@ -4,8 +4,7 @@ use acp_adapter::agent::asks;
 use agent_core::id::AskId;
 use agent_core::surface::{Ask, Form, NewTerminal, Request};
 use serde_json::{Value, json};
-
-use crate::schema::valid;
+use talaria_tests::schema::valid;
 
 #[test]
 fn what_tools_ask_for_is_valid_and_goes_by_its_method() {

@@ -1,167 +1,169 @@
-//! What may be sent to which client: every combination of the capabilities that are read, generated, with every event.
+//! What may be sent to which client: every combination of the protocol's capabilities, generated, with every event.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use acp_adapter::agent::to_acp::{self, Effect, Terminals, view};
 use acp_adapter::agent::{Client, TerminalAuth};
 use agent_core::event::{Compaction, ContextUse, Event};
+use agent_core::surface::Abilities;
+use serde::Serialize;
 use serde_json::{Value, json};
+use talaria_tests::capabilities::{
+    self, ALL, AUTH_META, AUTH_REQUEST_META, AUTH_TERMINAL, COMPACTION, FORM, NOTICES, PLAN, READS, TERMINAL,
+    TERMINAL_OUTPUT, WRITES, gate, greeting, parts_of_update,
+};
+use talaria_tests::schema::{self, valid};
 
 use crate::greeting::settings;
 use crate::rows::rows;
-use crate::schema::valid;
 use crate::sessions::session_view;
 use crate::{envelope, shown, terminal};
-
-/// The capabilities of a client that change what it gets, each as a path into the parameters of `initialize`.
-const CAPABILITIES: [(&str, bool); 7] = [
-    (NOTICES, false),
-    (COMPACTION, false),
-    (PLAN, false),
-    (BOOLEAN, false),
-    (TERMINAL, true),
-    (TERMINAL_META, true),
-    (TERMINAL_OUTPUT, true),
-];
-
-const NOTICES: &str = "clientCapabilities/session/notices";
-const COMPACTION: &str = "clientCapabilities/session/compaction";
-const PLAN: &str = "clientCapabilities/plan";
-const BOOLEAN: &str = "clientCapabilities/session/configOptions/boolean";
-const TERMINAL: &str = "clientCapabilities/auth/terminal";
-const TERMINAL_META: &str = "clientCapabilities/_meta/terminal-auth";
-const TERMINAL_OUTPUT: &str = "clientCapabilities/_meta/terminal_output";
-
-/// What an update needs the client to have said; none for what every client knows.
-fn gate(kind: &str) -> Option<&'static str> {
-    match kind {
-        "notice" => Some(NOTICES),
-        "terminal_info" | "terminal_output" | "terminal_exit" => Some(TERMINAL_OUTPUT),
-        "compaction_update" | "compaction_summary_chunk" => Some(COMPACTION),
-        "plan_update" | "plan_removed" => Some(PLAN),
-        "user_message_chunk"
-        | "agent_message_chunk"
-        | "agent_thought_chunk"
-        | "tool_call"
-        | "tool_call_update"
-        | "plan"
-        | "available_commands_update"
-        | "current_mode_update"
-        | "config_option_update"
-        | "session_info_update"
-        | "usage_update" => None,
-        other => panic!("nobody has asked for `{other}`"),
-    }
-}
 
 /// A set of capabilities for each number.
 fn declared(number: usize) -> BTreeSet<&'static str> {
     let is_in = |place: &usize| number >> place & 1 == 1;
-    let places = (0..CAPABILITIES.len()).filter(is_in);
-    places.map(|place| CAPABILITIES[place].0).collect()
+    let places = (0..ALL.len()).filter(is_in);
+    places.map(|place| ALL[place].0).collect()
 }
 
 /// The client that declares these and nothing else.
 fn client(declared: &BTreeSet<&str>) -> Client {
-    let mut params = json!({ "protocolVersion": 1 });
-    for (path, is_flag) in CAPABILITIES {
-        if declared.contains(path) {
-            let mut place = &mut params;
-            for name in path.split('/') {
-                place = &mut place[name];
-            }
-            *place = if is_flag { json!(true) } else { json!({}) };
-        }
+    Client::read(greeting(declared)).unwrap()
+}
+
+/// A client as it must be read, by what it has declared: each field that there is, so that a new one must be thought of.
+fn expected(declared: &BTreeSet<&str>) -> Client {
+    let has = |path: &str| declared.contains(path);
+    Client {
+        notices: has(NOTICES),
+        compaction: has(COMPACTION),
+        plan: has(PLAN),
+        terminals: has(TERMINAL_OUTPUT),
+        terminal_auth: match (has(AUTH_META) || has(AUTH_REQUEST_META), has(AUTH_TERMINAL)) {
+            (true, _) => TerminalAuth::Meta,
+            (false, true) => TerminalAuth::Method,
+            (false, false) => TerminalAuth::None,
+        },
+        abilities: Abilities {
+            reads_files: has(READS),
+            writes_files: has(WRITES),
+            has_terminals: has(TERMINAL),
+            shows_forms: has(FORM),
+        },
     }
-    Client::read(params).unwrap()
+}
+
+#[test]
+fn all_capabilities_of_the_protocol_are_combined() {
+    let paths = ALL
+        .iter()
+        .filter_map(|(path, _)| path.strip_prefix("clientCapabilities/"));
+    let named = paths.filter(|path| !path.starts_with("_meta/")).map(str::to_owned);
+    assert_eq!(named.collect::<BTreeSet<_>>(), schema::capabilities());
+    for (path, _) in ALL {
+        let params = greeting(&BTreeSet::from([path]));
+        assert_eq!(capabilities::declared(&params).collect::<Vec<_>>(), [path]);
+    }
+}
+
+fn summary(text: String) -> Event {
+    Event::Compacted {
+        before: 3,
+        what: Compaction::Summary { text },
+        context: ContextUse::default(),
+    }
 }
 
 /// All events there are, and those whose shape depends on the client in all their shapes.
 fn events() -> Vec<Event> {
     let context = ContextUse::default();
-    let summary = |text: &str| Event::Compacted {
-        before: 3,
-        what: Compaction::Summary { text: text.into() },
-        context,
-    };
+    let summary = |text: &str| summary(text.into());
     let pictures = Event::Compacted {
         before: 3,
         what: Compaction::Pictures,
         context,
     };
     let no_plan = Event::PlanUpdated { entries: Vec::new() };
-    let more = [
-        summary("all of it"),
-        summary(""),
-        summary(&"€".repeat(400_000)),
-        pictures,
-        no_plan,
-    ];
+    let more = [summary("all of it"), summary(""), pictures, no_plan];
     let rows = rows().into_iter().map(|row| row.event).chain(more);
     rows.chain(terminal::events()).collect()
 }
 
-/// The kinds of updates that a client gets of an event, now and in a replay, all valid; and what of a terminal is in them.
-fn kinds(event: &Event, client: &Client, terminals: &mut [Terminals; 2]) -> Vec<String> {
+/// What was found valid already: most of what clients get is the same.
+#[derive(Default)]
+struct Seen(HashMap<u64, BTreeSet<String>>);
+
+impl Seen {
+    /// The parts of an update that a client may not know, once it is known to be valid.
+    fn parts(&mut self, update: impl Serialize) -> BTreeSet<String> {
+        let text = serde_json::to_string(&update).unwrap();
+        let mut hasher = DefaultHasher::new();
+        text.hash(&mut hasher);
+        let parts = self.0.entry(hasher.finish()).or_insert_with(|| {
+            assert!(text.len() < 1_000_000);
+            parts_of_update(&valid("SessionUpdate", update)).into_iter().collect()
+        });
+        parts.clone()
+    }
+}
+
+/// The parts of what a client gets of an event, now and in a replay, all valid.
+fn shown_parts(event: &Event, client: &Client, terminals: &mut [Terminals; 2], seen: &mut Seen) -> BTreeSet<String> {
     let [live, replayed] = terminals;
     let now = live.live(envelope(event.clone()), client);
     let before = replayed.replay(envelope(event.clone()), client);
-    let kind = |effect: Effect| -> Vec<String> {
-        match effect {
-            Effect::Update(update) | Effect::Note(update) => {
-                let update = valid("SessionUpdate", update);
-                assert!(update.to_string().len() < 1_000_000);
-                let kind = update["sessionUpdate"].as_str().unwrap().to_owned();
-                let meta = update["_meta"]
-                    .as_object()
-                    .into_iter()
-                    .flat_map(|meta| meta.keys().cloned());
-                std::iter::once(kind).chain(meta).collect()
-            }
-            other @ (Effect::Ask { .. } | Effect::Decided(_) | Effect::EndTurn(_)) => {
-                shown(other);
-                Vec::new()
-            }
+    let parts = |effect: Effect| match effect {
+        Effect::Update(update) | Effect::Note(update) => seen.parts(update),
+        other @ (Effect::Ask { .. } | Effect::Decided(_) | Effect::EndTurn(_)) => {
+            let ask = json!({ "params": shown(other)["ask"] });
+            capabilities::parts(&ask).into_iter().collect()
         }
     };
-    now.into_iter().chain(before).flat_map(kind).collect()
+    now.into_iter().chain(before).flat_map(parts).collect()
 }
 
 #[test]
 fn every_client_gets_what_it_has_asked_for_and_no_other_kind() {
-    let events = events();
+    let (events, large) = (events(), summary("€".repeat(400_000)));
+    let mut seen = Seen::default();
     // Clients that are the same to us are tried once.
     let mut tried: Vec<(Client, BTreeSet<String>)> = Vec::new();
-    for number in 0..1 << CAPABILITIES.len() {
+    for number in 0..1 << ALL.len() {
         let declared = declared(number);
         let client = client(&declared);
+        assert_eq!(client, expected(&declared), "{declared:?}");
         let known = tried.iter().position(|(other, _)| *other == client);
         let place = known.unwrap_or_else(|| {
             let mut terminals = [Terminals::default(), Terminals::default()];
-            let kinds = events.iter().flat_map(|event| kinds(event, &client, &mut terminals));
-            let kinds = kinds.collect();
+            // A summary of this size takes long; what the client does for tools is nothing to it.
+            let large = (client.abilities == Abilities::default()).then_some(&large);
+            let parts = events
+                .iter()
+                .chain(large)
+                .flat_map(|event| shown_parts(event, &client, &mut terminals, &mut seen));
+            let parts = parts.collect();
             assert!(terminals.iter().all(Terminals::is_empty), "each ends with its call");
-            tried.push((client, kinds));
+            tried.push((client, parts));
+            check_greeting(&client, &declared);
             tried.len() - 1
         });
-        let kinds = &tried[place].1;
-        for kind in kinds {
-            let gate = gate(kind);
-            assert!(gate.is_none_or(|gate| declared.contains(gate)), "{kind}: {declared:?}");
+        let parts = &tried[place].1;
+        for part in parts {
+            let gate = gate(part);
+            let is_open = gate.is_empty() || gate.iter().any(|path| declared.contains(path));
+            assert!(is_open, "{part}: {declared:?}");
         }
-        assert_eq!(kinds.contains("notice"), declared.contains(NOTICES));
-        assert_eq!(
-            kinds.contains("compaction_summary_chunk"),
-            declared.contains(COMPACTION)
-        );
+        let gets = |part: &str| parts.contains(part);
+        assert_eq!(gets("notice"), declared.contains(NOTICES));
+        assert_eq!(gets("compaction_summary_chunk"), declared.contains(COMPACTION));
         for meta in ["terminal_info", "terminal_output", "terminal_exit"] {
-            assert_eq!(kinds.contains(meta), declared.contains(TERMINAL_OUTPUT), "{meta}");
+            assert_eq!(gets(meta), declared.contains(TERMINAL_OUTPUT), "{meta}");
         }
-        assert_eq!(kinds.contains("plan_update"), declared.contains(PLAN));
-        assert_eq!(kinds.contains("plan"), !declared.contains(PLAN), "one or the other");
-        check_greeting(&client, &declared);
+        assert_eq!(gets("plan_update"), declared.contains(PLAN));
+        assert_eq!(gets("plan"), !declared.contains(PLAN), "one or the other");
     }
-    assert!(tried.len() > 8, "the capabilities are read");
+    assert_eq!(tried.len(), 3 << 8, "the capabilities are read");
 }
 
 /// The greeting of a client, and the answers that open a session, hold nothing that it could not read.
@@ -169,7 +171,7 @@ fn check_greeting(client: &Client, declared: &BTreeSet<&str>) {
     let greeting = valid("InitializeResponse", settings().greeting(client));
     let methods = greeting["authMethods"].as_array().unwrap();
     let in_terminal = methods.iter().any(|method| method["type"] == "terminal");
-    let asks = declared.contains(TERMINAL) || declared.contains(TERMINAL_META);
+    let asks = gate("sign-in: terminal").iter().any(|path| declared.contains(path));
     assert_eq!(in_terminal, asks, "{declared:?}");
     assert_eq!(client.terminal_auth != TerminalAuth::None, asks);
     let options = valid("NewSessionResponse", view::created(&session_view()))["configOptions"].clone();

@@ -8,8 +8,7 @@ use agent_core::config::Config;
 use agent_core::provider::{ModelRef, Provider};
 use agent_core::setup::{Setup, SetupError};
 use serde_json::json;
-
-use crate::schema::valid;
+use talaria_tests::schema::valid;
 
 #[test]
 fn the_greeting_advertises_what_is_served_and_nothing_else() {

@@ -4,13 +4,13 @@
 
 mod asks;
 mod events;
+mod faults;
 mod gates;
 mod greeting;
 mod lengths;
 mod notices;
 mod questions;
 mod rows;
-mod schema;
 mod sessions;
 mod terminal;
 
@@ -18,8 +18,7 @@ use acp_adapter::agent::Client;
 use acp_adapter::agent::to_acp::{self, Effect};
 use agent_core::event::{Envelope, Event};
 use serde_json::{Value, json};
-
-use crate::schema::valid;
+use talaria_tests::schema::valid;
 
 #[track_caller]
 fn live(event: Event) -> Vec<Value> {

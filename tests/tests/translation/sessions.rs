@@ -7,8 +7,7 @@ use agent_core::outward::{SessionPage, SessionSummary, SessionView};
 use agent_core::provider::ModelRef;
 use agent_core::slash::CommandInfo;
 use serde_json::{Value, json};
-
-use crate::schema::valid;
+use talaria_tests::schema::valid;
 
 pub(crate) fn session_view() -> SessionView {
     SessionView {

@@ -9,6 +9,7 @@ use agent_core::store::Store;
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 use serde_json::Value;
 use talaria_tests::client::{Client, Home};
+use talaria_tests::hearing::Hearing;
 use talaria_tests::inside::{Cut, Inside, Make};
 use talaria_tests::mock::Mock;
 use talaria_tests::start::config_of;
@@ -25,7 +26,7 @@ pub(crate) struct Place {
 
 /// A running agent.
 pub(crate) enum Agent {
-    Inside(Inside, Receiver<String>),
+    Inside(Inside, Receiver<String>, Hearing),
     Binary(Box<Client>),
 }
 
@@ -59,7 +60,7 @@ impl Place {
             store: Store::open(&self.home.state()).expect("a store can be made"),
             forbidden: vec![self.home.state()],
         };
-        Agent::Inside(make.start(output), lines)
+        Agent::Inside(make.start(output), lines, Hearing::default())
     }
 
     /// The processes that work in the folder.
@@ -91,7 +92,10 @@ impl Place {
 impl Agent {
     pub(crate) fn send(&mut self, line: &[u8]) {
         match self {
-            Self::Inside(inside, _) => inside.send(line.to_vec()),
+            Self::Inside(inside, _, hearing) => {
+                hearing.said(line);
+                inside.send(line.to_vec());
+            }
             Self::Binary(client) => client.send_raw(line),
         }
     }
@@ -99,9 +103,11 @@ impl Agent {
     /// The next message, if one comes within this time; the end of the output is the other error.
     pub(crate) fn receive(&mut self, limit: Duration) -> Result<Value, RecvTimeoutError> {
         match self {
-            Self::Inside(_, lines) => {
+            Self::Inside(_, lines, hearing) => {
                 let line = lines.recv_timeout(limit)?;
-                Ok(serde_json::from_str(&line).unwrap_or_else(|error| panic!("no JSON: {error}: {line}")))
+                let message = serde_json::from_str(&line).unwrap_or_else(|error| panic!("no JSON: {error}: {line}"));
+                hearing.heard(&line, &message);
+                Ok(message)
             }
             Self::Binary(client) => client.next_within(limit),
         }
@@ -109,7 +115,10 @@ impl Agent {
 
     pub(crate) fn end_input(&mut self) {
         match self {
-            Self::Inside(inside, _) => inside.end_input(),
+            Self::Inside(inside, _, hearing) => {
+                hearing.said(b"\n");
+                inside.end_input();
+            }
             Self::Binary(client) => client.end_input(),
         }
     }
@@ -117,7 +126,7 @@ impl Agent {
     /// Waits for its end; says what was wrong with it.
     pub(crate) fn wait(self) -> Result<(), String> {
         match self {
-            Self::Inside(inside, _) => inside.close().map_err(|error| format!("serving failed: {error}")),
+            Self::Inside(inside, ..) => inside.close().map_err(|error| format!("serving failed: {error}")),
             Self::Binary(mut client) => match client.wait().code() {
                 Some(0) => Ok(()),
                 code => Err(format!("the agent ended with {code:?}")),
