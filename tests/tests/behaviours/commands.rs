@@ -286,7 +286,11 @@ fn a_title_is_what_can_be_seen_of_it_and_refused_where_that_is_nothing_or_too_lo
     for _ in 0..2 {
         let session = client.new_session(&home.workspace());
         told(&mut client, &session, "/version");
-        assert_eq!(listed(&mut client, &session).unwrap().get("title"), None);
+        assert_eq!(
+            listed(&mut client, &session),
+            None,
+            "without a name it is no session to go back to"
+        );
     }
 }
 
