@@ -90,7 +90,7 @@ fn a_long_list_comes_in_pages() {
     let mut sessions: Vec<String> = (0..53)
         .map(|_| {
             let session = client.new_session(&home.workspace());
-            client.prompt(&session, "/version");
+            client.prompt(&session, "say hello");
             session
         })
         .collect();
