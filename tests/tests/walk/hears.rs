@@ -55,7 +55,9 @@ impl Client<'_> {
 
     fn failed(&mut self, about: About, code: i64) -> Result<(), String> {
         let let_go = about.session().is_some_and(|of| self.sessions[of].was_let_go);
-        if about == About::Odd || let_go && code == -32002 {
+        // Its session's first row may not be stored yet.
+        let is_early = matches!(about, About::Fork(_)) && code == -32603;
+        if about == About::Odd || is_early || let_go && code == -32002 {
             return Ok(());
         }
         if let About::Prompt {
