@@ -22,7 +22,7 @@ pub(crate) fn fork(
     let roots = opening::check(&folders)?;
     let open = engine.session(from);
     if let Some(session) = &open
-        && session.standing().system.is_none()
+        && session.line.last_seq() == 0
     {
         return fork_of_nothing(engine, session, folders, instructions);
     }
@@ -47,7 +47,8 @@ pub(crate) fn fork(
     Ok(engine.insert(session))
 }
 
-/// A session that was never prompted has no past; what it is set to is all there is.
+/// A session that was never prompted, or whose first turn has stored nothing yet, has no past; what it is set to is all
+/// there is.
 fn fork_of_nothing(
     engine: &Engine,
     from: &Session,

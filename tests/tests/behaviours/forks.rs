@@ -103,6 +103,18 @@ fn a_turn_that_runs_is_not_in_a_fork_and_both_go_on() {
 }
 
 #[test]
+fn a_session_is_forked_at_any_moment_of_its_first_prompt() {
+    let home = Home::new();
+    let mut client = Client::initialized(&home, json!({}));
+    for _ in 0..60 {
+        let session = client.new_session(&home.workspace());
+        let prompt = client.begin_prompt(&session, "say pong");
+        forked(&mut client, &home, &session);
+        assert_eq!(client.stop_reason(prompt), "end_turn");
+    }
+}
+
+#[test]
 fn what_is_not_there_or_was_never_prompted_is_forked_as_what_it_is() {
     let home = Home::new();
     let (mut client, session) = Client::with_session(&home);
