@@ -55,9 +55,7 @@ impl Client<'_> {
 
     fn failed(&mut self, about: About, code: i64) -> Result<(), String> {
         let let_go = about.session().is_some_and(|of| self.sessions[of].was_let_go);
-        // Its session's first row may not be stored yet.
-        let is_early = matches!(about, About::Fork(_)) && code == -32603;
-        if about == About::Odd || is_early || let_go && code == -32002 {
+        if about == About::Odd || let_go && code == -32002 {
             return Ok(());
         }
         if let About::Prompt {
@@ -170,7 +168,10 @@ impl Client<'_> {
         }
         if session.is_torn || session.has_unseen_past {
             session.live = replay;
-            session.settled = session.live.0.len();
+            // What a turn has shown so far may still change.
+            if !goes_on {
+                session.settled = session.live.0.len();
+            }
             (session.is_torn, session.has_unseen_past) = (false, false);
         }
         Ok(())

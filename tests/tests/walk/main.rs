@@ -116,7 +116,6 @@ fn whatever_a_client_does_some_things_stay_true() {
 }
 
 #[test]
-#[ignore = "takes a kill in the middle of a call for a fault now and then; see docs/testing.md"]
 fn whatever_a_client_does_to_the_built_binary_the_same_stays_true() {
     check(Ground::Binary, 24, 2, &MET_BY_FEW);
 }
