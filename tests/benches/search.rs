@@ -309,13 +309,16 @@ fn statements(connection: &Connection, session: &str, seq: usize, body: &str, te
         params![session],
     )?;
     read("SELECT * FROM sessions WHERE id = ?1", params![session])?;
+    let key: i64 = connection
+        .prepare_cached("SELECT key FROM sessions WHERE id = ?1")?
+        .query_row(params![session], |row| row.get(0))?;
     read(
-        "SELECT body FROM events WHERE session_id = ?1 AND seq = ?2",
-        params![session, seq],
+        "SELECT body FROM events WHERE session = ?1 AND seq = ?2",
+        params![key, seq],
     )?;
     run(
-        "INSERT INTO events (session_id, seq, turn, at_ms, kind, body) VALUES (?1, ?2, 1, 1, 'agent_text', ?3)",
-        params![session, seq, body],
+        "INSERT INTO events (session, seq, turn, at_ms, kind, body) VALUES (?1, ?2, 1, 1, 'agent_text', ?3)",
+        params![key, seq, body],
     )?;
     let id = connection.last_insert_rowid();
     run("INSERT INTO search (rowid, agent) VALUES (?1, ?2)", params![id, text])?;

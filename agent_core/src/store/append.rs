@@ -114,9 +114,10 @@ fn moved_to(event: &Event) -> Option<&PathBuf> {
 /// as failed. A different one means that somebody else writes to the session.
 pub(super) fn write(connection: &Connection, append: &Append, indexing: Indexing) -> Result<(), Fault> {
     let mut record = session_row(connection, append)?;
+    let key = session::key(connection, &append.session)?;
     let mut activity = None;
     for (envelope, row) in append.envelopes.iter().zip(&append.rows) {
-        if let Some(id) = insert(connection, append, envelope, row)? {
+        if let Some(id) = insert(connection, append, key, envelope, row)? {
             session::fold(&mut record, envelope, append.at_ms);
             activity = Some(id);
             if let (Indexing::On, Some((role, text))) = (indexing, &row.found) {
@@ -147,20 +148,25 @@ fn session_row(connection: &Connection, append: &Append) -> Result<SessionRecord
 }
 
 /// The new row's id; none if the same row is there already.
-fn insert(connection: &Connection, append: &Append, envelope: &Envelope, row: &EventRow) -> Result<Option<i64>, Fault> {
-    let session = append.session.as_str();
+fn insert(
+    connection: &Connection,
+    append: &Append,
+    key: i64,
+    envelope: &Envelope,
+    row: &EventRow,
+) -> Result<Option<i64>, Fault> {
     let seq = column(envelope.seq);
     let stored: Option<String> = connection
-        .prepare_cached("SELECT body FROM events WHERE session_id = ?1 AND seq = ?2")?
-        .query_row(params![session, seq], |row| row.get(0))
+        .prepare_cached("SELECT body FROM events WHERE session = ?1 AND seq = ?2")?
+        .query_row(params![key, seq], |row| row.get(0))
         .optional()?;
     match stored {
         Some(body) if body == row.body => return Ok(None),
         Some(_) => {
             return Err(Fault::Refused(format!(
-                "row {} of session {session} was written by another process, so what happens here can't be saved: \
+                "row {} of session {} was written by another process, so what happens here can't be saved: \
                  fork the session to go on",
-                envelope.seq
+                envelope.seq, append.session
             )));
         }
         None => {}
@@ -169,11 +175,9 @@ fn insert(connection: &Connection, append: &Append, envelope: &Envelope, row: &E
         blob::write(connection, bytes)?;
     }
     connection
-        .prepare_cached(
-            "INSERT INTO events (session_id, seq, turn, at_ms, kind, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-        )?
+        .prepare_cached("INSERT INTO events (session, seq, turn, at_ms, kind, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?
         .execute(params![
-            session,
+            key,
             seq,
             envelope.turn.map(|turn| column(turn.0)),
             append.at_ms,

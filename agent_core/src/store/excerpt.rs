@@ -75,7 +75,7 @@ fn collect(
     most: usize,
 ) -> rusqlite::Result<Vec<Passage>> {
     let mut statement = connection.prepare_cached(&format!(
-        "SELECT seq, turn, body, {WHEN} FROM events WHERE session_id = ?1 AND {which}"
+        "SELECT seq, turn, body, {WHEN} FROM events WHERE session = (SELECT key FROM sessions WHERE id = ?1) AND {which}"
     ))?;
     let mut rows = statement.query(params![session.as_str(), column(seq)])?;
     let mut passages = Vec::new();

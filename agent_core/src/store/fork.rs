@@ -145,9 +145,10 @@ fn visible(connection: &Connection, from: &SessionId, upto: u64) -> rusqlite::Re
 fn open_turns(connection: &Connection, from: &SessionId, upto: u64) -> rusqlite::Result<Vec<i64>> {
     let mut statement = connection.prepare(
         "SELECT turn FROM (SELECT turn, min(seq) AS first, sum(kind IN ('turn_finished', 'turn_failed')) AS ends \
-         FROM events WHERE session_id = ?1 AND seq <= ?2 AND turn IS NOT NULL GROUP BY turn) AS begun \
-         WHERE ends = 0 AND NOT EXISTS (SELECT 1 FROM events AS next WHERE next.session_id = ?1 AND next.seq <= ?2 \
-         AND next.seq > begun.first AND next.turn <> begun.turn AND next.kind = 'user_message' \
+         FROM events WHERE session = (SELECT key FROM sessions WHERE id = ?1) AND seq <= ?2 AND turn IS NOT NULL GROUP BY turn) AS begun \
+         WHERE ends = 0 AND NOT EXISTS (SELECT 1 FROM events AS next \
+         WHERE next.session = (SELECT key FROM sessions WHERE id = ?1) AND next.seq <= ?2 AND next.seq > begun.first \
+         AND next.turn <> begun.turn AND next.kind = 'user_message' \
          AND instr(next.body, '\"command\":true') = 0)",
     )?;
     let rows = statement.query_map(params![from.as_str(), column(upto)], |row| row.get(0))?;
@@ -158,9 +159,9 @@ fn open_turns(connection: &Connection, from: &SessionId, upto: u64) -> rusqlite:
 fn copy(connection: &Connection, fork: &Fork, range: &RangeInclusive<u64>, running: &[i64]) -> rusqlite::Result<()> {
     connection
         .prepare_cached(
-            "INSERT INTO events (session_id, seq, turn, at_ms, kind, body, original) \
-             SELECT ?1, seq, turn, at_ms, kind, body, coalesce(original, id) FROM events \
-             WHERE session_id = ?2 AND seq BETWEEN ?3 AND ?4 \
+            "INSERT INTO events (session, seq, turn, at_ms, kind, body, original) \
+             SELECT (SELECT key FROM sessions WHERE id = ?1), seq, turn, at_ms, kind, body, coalesce(original, id) \
+             FROM events WHERE session = (SELECT key FROM sessions WHERE id = ?2) AND seq BETWEEN ?3 AND ?4 \
              AND (turn IS NULL OR turn NOT IN (SELECT value FROM json_each(?5))) ORDER BY seq",
         )?
         .execute(params![
@@ -177,7 +178,7 @@ fn copy(connection: &Connection, fork: &Fork, range: &RangeInclusive<u64>, runni
 fn fold(connection: &Connection, record: &mut SessionRecord, now_ms: i64) -> rusqlite::Result<()> {
     let own = record.clone();
     let mut statement = connection.prepare(
-        "SELECT seq, turn, body FROM events WHERE session_id = ?1 AND kind IN \
+        "SELECT seq, turn, body FROM events WHERE session = (SELECT key FROM sessions WHERE id = ?1) AND kind IN \
          ('user_message', 'user_steered', 'agent_text', 'step_finished', 'compacted', 'session_changed') ORDER BY seq",
     )?;
     let mut rows = statement.query([own.id.as_str()])?;
@@ -187,7 +188,8 @@ fn fold(connection: &Connection, record: &mut SessionRecord, now_ms: i64) -> rus
         }
     }
     let (last_seq, last_turn) = connection.query_row(
-        "SELECT coalesce(max(seq), 0), coalesce(max(turn), 0) FROM events WHERE session_id = ?1",
+        "SELECT coalesce(max(seq), 0), coalesce(max(turn), 0) FROM events \
+         WHERE session = (SELECT key FROM sessions WHERE id = ?1)",
         [own.id.as_str()],
         |row| Ok((count(row.get(0)?), count(row.get(1)?))),
     )?;
@@ -217,7 +219,8 @@ fn store_lineage(connection: &Connection, record: &SessionRecord) -> rusqlite::R
 /// The place of the new session's newest row among all; that of the newest of all where it has none.
 fn last_row(connection: &Connection, id: &SessionId) -> rusqlite::Result<i64> {
     connection.query_row(
-        "SELECT coalesce((SELECT max(id) FROM events WHERE session_id = ?1), (SELECT max(id) FROM events), 0)",
+        "SELECT coalesce((SELECT max(id) FROM events WHERE session = (SELECT key FROM sessions WHERE id = ?1)), \
+         (SELECT max(id) FROM events), 0)",
         [id.as_str()],
         |row| row.get(0),
     )

@@ -55,7 +55,7 @@ pub(super) fn add(connection: &Connection, id: i64, role: Role, spelled: &str) -
 pub(super) fn forget(connection: &Connection, session: &SessionId) -> rusqlite::Result<()> {
     hand_on(connection, session)?;
     connection.execute(
-        "DELETE FROM search WHERE rowid IN (SELECT id FROM events WHERE session_id = ?1)",
+        "DELETE FROM search WHERE rowid IN (SELECT id FROM events WHERE session = (SELECT key FROM sessions WHERE id = ?1))",
         [session.as_str()],
     )?;
     Ok(())
@@ -65,7 +65,7 @@ pub(super) fn forget(connection: &Connection, session: &SessionId) -> rusqlite::
 fn hand_on(connection: &Connection, session: &SessionId) -> rusqlite::Result<()> {
     let mut copied = connection.prepare(
         "SELECT copies.original, min(copies.id) FROM events JOIN events AS copies ON copies.original = events.id \
-         WHERE events.session_id = ?1 GROUP BY copies.original",
+         WHERE events.session = (SELECT key FROM sessions WHERE id = ?1) GROUP BY copies.original",
     )?;
     let mut copied = copied.query([session.as_str()])?;
     while let Some(row) = copied.next()? {
@@ -88,7 +88,7 @@ fn hand_on(connection: &Connection, session: &SessionId) -> rusqlite::Result<()>
 
 fn add_stored(connection: &Connection, id: i64) -> rusqlite::Result<()> {
     let envelope = connection
-        .prepare_cached("SELECT seq, turn, body, session_id FROM events WHERE id = ?1")?
+        .prepare_cached("SELECT seq, turn, body, sessions.id FROM events JOIN sessions ON sessions.key = session WHERE events.id = ?1")?
         .query_row([id], |row| {
             reader::envelope(&SessionId::from(row.get_ref(3)?.as_str()?), row)
         })?;
@@ -103,7 +103,8 @@ pub(super) fn rebuild(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch("DROP TABLE IF EXISTS search")?;
     connection.execute_batch(TABLE)?;
     let mut statement = connection.prepare(&format!(
-        "SELECT seq, turn, body, session_id, id FROM events WHERE original IS NULL AND kind IN ({}) ORDER BY id",
+        "SELECT seq, turn, body, sessions.id, events.id FROM events CROSS JOIN sessions ON sessions.key = session \
+         WHERE original IS NULL AND kind IN ({}) ORDER BY events.id",
         passage::KINDS
     ))?;
     let mut rows = statement.query([])?;
@@ -126,16 +127,16 @@ pub(super) fn rebuild(connection: &Connection) -> rusqlite::Result<()> {
 /// the same number where it was made from. The caller's transaction.
 pub(super) fn mark_copies(connection: &Connection) -> rusqlite::Result<()> {
     let mut forks = connection.prepare(
-        "SELECT id, parent_id, parent_seq FROM sessions WHERE parent_id IN (SELECT id FROM sessions) \
-         ORDER BY (SELECT min(events.id) FROM events WHERE events.session_id = sessions.id)",
+        "SELECT key, (SELECT key FROM sessions AS past WHERE past.id = sessions.parent_id), parent_seq FROM sessions WHERE parent_id IN (SELECT id FROM sessions) \
+         ORDER BY (SELECT min(events.id) FROM events WHERE events.session = sessions.key)",
     )?;
     let mut forks = forks.query([])?;
     while let Some(row) = forks.next()? {
-        let (fork, parent, seq): (String, String, Option<i64>) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        let (fork, parent, seq): (i64, i64, Option<i64>) = (row.get(0)?, row.get(1)?, row.get(2)?);
         connection.execute(
             "UPDATE events SET original = past.origin FROM \
-             (SELECT coalesce(original, id) AS origin, seq, body FROM events WHERE session_id = ?2) AS past \
-             WHERE events.session_id = ?1 AND events.seq <= ?3 AND past.seq = events.seq AND past.body = events.body",
+             (SELECT coalesce(original, id) AS origin, seq, body FROM events WHERE session = ?2) AS past \
+             WHERE events.session = ?1 AND events.seq <= ?3 AND past.seq = events.seq AND past.body = events.body",
             params![fork, parent, seq.unwrap_or(column(0))],
         )?;
     }

@@ -181,7 +181,8 @@ pub(super) fn recover(connection: &Connection, session: &SessionId, indexing: In
 fn left_over(connection: &Connection, session: &SessionId) -> rusqlite::Result<Vec<Envelope>> {
     let mut statement = connection.prepare(
         "SELECT seq, turn, event, text FROM partials \
-         WHERE session_id = ?1 AND seq NOT IN (SELECT seq FROM events WHERE session_id = ?1) \
+         WHERE session_id = ?1 \
+         AND seq NOT IN (SELECT seq FROM events WHERE session = (SELECT key FROM sessions WHERE id = ?1)) \
          AND session_id IN (SELECT id FROM sessions) ORDER BY seq, id",
     )?;
     let mut rows = statement.query([session.as_str()])?;

@@ -120,7 +120,7 @@ pub(super) fn events(
     limit: usize,
 ) -> rusqlite::Result<Vec<Envelope>> {
     let mut statement =
-        connection.prepare("SELECT seq, turn, body FROM events WHERE session_id = ?1 AND seq > ?2 ORDER BY seq")?;
+        connection.prepare("SELECT seq, turn, body FROM events WHERE session = (SELECT key FROM sessions WHERE id = ?1) AND seq > ?2 ORDER BY seq")?;
     let mut rows = statement.query(params![session.as_str(), column(after_seq)])?;
     let mut envelopes = Vec::new();
     while envelopes.len() < limit
@@ -154,7 +154,7 @@ pub(super) fn envelope(session: &SessionId, row: &Row<'_>) -> rusqlite::Result<O
 /// The rows that moves of the history took out, each range with the row of the move itself.
 pub(super) fn hidden(connection: &Connection, session: &SessionId) -> rusqlite::Result<Vec<RangeInclusive<u64>>> {
     let mut statement = connection
-        .prepare("SELECT seq, turn, body FROM events WHERE session_id = ?1 AND kind = 'history_moved' ORDER BY seq")?;
+        .prepare("SELECT seq, turn, body FROM events WHERE session = (SELECT key FROM sessions WHERE id = ?1) AND kind = 'history_moved' ORDER BY seq")?;
     let mut rows = statement.query([session.as_str()])?;
     let mut ranges = Vec::new();
     while let Some(row) = rows.next()? {

@@ -10,13 +10,14 @@ use super::index;
 use super::location::Location;
 
 /// The steps from an empty database to the newest schema; the number of each is the schema it leads to.
-const STEPS: [&str; 6] = [
+const STEPS: [&str; 7] = [
     include_str!("schema_1.sql"),
     include_str!("schema_2.sql"),
     include_str!("schema_3.sql"),
     include_str!("schema_4.sql"),
     include_str!("schema_5.sql"),
     include_str!("schema_6.sql"),
+    include_str!("schema_7.sql"),
 ];
 
 /// The first schema that has an index of what was said.

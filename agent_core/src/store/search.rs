@@ -109,14 +109,15 @@ impl Conditions {
         if let Some(except) = &search.except {
             // What it has copied is its own past too.
             conditions.add(
-                "+search.rowid NOT IN (SELECT coalesce(original, id) FROM events WHERE session_id = ?)",
+                "+search.rowid NOT IN (SELECT coalesce(original, id) FROM events \
+                 WHERE session = (SELECT key FROM sessions WHERE id = ?))",
                 [Value::Text(except.to_string())],
             );
         }
         if let Scope::Some(ids) = scope {
             conditions.add(
                 "+search.rowid IN (SELECT coalesce(original, id) FROM events \
-                 WHERE session_id IN (SELECT value FROM json_each(?)))",
+                 WHERE session IN (SELECT key FROM sessions WHERE id IN (SELECT value FROM json_each(?))))",
                 [Value::Text(ids.clone())],
             );
         }
@@ -193,7 +194,7 @@ fn rank(
 ) -> rusqlite::Result<Ranked> {
     let conditions = Conditions::of(connection, expression, search, scope)?;
     let join = if conditions.join {
-        "CROSS JOIN events ON events.id = search.rowid CROSS JOIN sessions ON sessions.id = events.session_id"
+        "CROSS JOIN events ON events.id = search.rowid CROSS JOIN sessions ON sessions.key = events.session"
     } else {
         ""
     };
@@ -312,7 +313,8 @@ impl<'a> Matches<'a> {
         if !matches!(self.scope, Scope::All) || !self.known.insert(session.clone()) {
             return Ok(());
         }
-        let mut statement = connection.prepare_cached("SELECT id FROM events WHERE session_id = ?1")?;
+        let mut statement = connection
+            .prepare_cached("SELECT id FROM events WHERE session = (SELECT key FROM sessions WHERE id = ?1)")?;
         let mut rows = statement.query([session.as_str()])?;
         while let Some(row) = rows.next()? {
             let id = row.get(0)?;
@@ -328,7 +330,7 @@ impl<'a> Matches<'a> {
     fn span(&self, connection: &Connection, session: &SessionId) -> rusqlite::Result<Span> {
         let (first, last, rows) = connection
             .prepare_cached(
-                "SELECT (SELECT coalesce(original, id) FROM events WHERE session_id = ?1 ORDER BY seq LIMIT 1), \
+                "SELECT (SELECT coalesce(original, id) FROM events WHERE session = sessions.key ORDER BY seq LIMIT 1), \
                  activity, last_seq FROM sessions WHERE id = ?1",
             )?
             .query_row([session.as_str()], |row| {
@@ -379,12 +381,13 @@ fn look_up(connection: &Connection, id: i64, scope: &Scope) -> rusqlite::Result<
     };
     match scope {
         Scope::All => connection
-            .prepare_cached("SELECT id, session_id FROM events WHERE id = ?1")?
+            .prepare_cached("SELECT events.id, sessions.id FROM events JOIN sessions ON sessions.key = session WHERE events.id = ?1")?
             .query_row([id], read),
         Scope::Some(sessions) => connection
             .prepare_cached(
-                "SELECT id, session_id FROM events WHERE (id = ?1 OR original = ?1) \
-                 AND session_id IN (SELECT value FROM json_each(?2)) ORDER BY id LIMIT 1",
+                "SELECT events.id, sessions.id FROM events JOIN sessions ON sessions.key = session \
+                 WHERE (events.id = ?1 OR original = ?1) \
+                 AND sessions.id IN (SELECT value FROM json_each(?2)) ORDER BY events.id LIMIT 1",
             )?
             .query_row(params![id, sessions], read),
     }
@@ -395,7 +398,7 @@ fn look_up(connection: &Connection, id: i64, scope: &Scope) -> rusqlite::Result<
 fn hit(connection: &Connection, place: &Place) -> rusqlite::Result<Option<(Hit, String)>> {
     let sql = format!(
         "SELECT events.seq, events.turn, events.body, events.at_ms, {WHEN}, sessions.title, sessions.cwd \
-         FROM events JOIN sessions ON sessions.id = events.session_id WHERE events.id = ?1"
+         FROM events JOIN sessions ON sessions.key = events.session WHERE events.id = ?1"
     );
     let mut statement = connection.prepare_cached(&sql)?;
     let mut rows = statement.query([place.id])?;

@@ -107,14 +107,22 @@ pub(super) fn read(connection: &Connection, id: &SessionId) -> rusqlite::Result<
         .optional()
 }
 
+/// The number by which a stored session's rows name it.
+pub(super) fn key(connection: &Connection, id: &SessionId) -> rusqlite::Result<i64> {
+    connection
+        .prepare_cached("SELECT key FROM sessions WHERE id = ?1")?
+        .query_row([id.as_str()], |row| row.get(0))
+}
+
 /// Makes a session's row as it was created.
 pub(super) fn insert(connection: &Connection, record: &SessionRecord, real_cwd: &Path) -> rusqlite::Result<()> {
     let roots: Vec<_> = record.extra_roots.iter().map(|root| root.to_string_lossy()).collect();
     connection.execute(
         "INSERT INTO sessions (id, source, cwd, real_cwd, extra_roots, title, model, origin, mode, system, \
          created_ms, updated_ms, messages, last_seq, last_turn, activity, begun, told, thought, \
-         parent_id, parent_seq, instructions) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, 0, 0, 0, 0, ?13, ?14, ?15, ?16, ?17, ?18)",
+         parent_id, parent_seq, instructions, key) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, 0, 0, 0, 0, ?13, ?14, ?15, ?16, ?17, ?18, \
+         (SELECT coalesce(max(key), 0) + 1 FROM sessions))",
         params![
             record.id.as_str(),
             record.source,

@@ -202,9 +202,7 @@ fn what_waited_and_was_refused_is_told_with_the_next_row() {
     let waiting = store.append(&session, vec![at(&session, 2, user("late"))], Durability::Disk);
     assert!(matches!(waiting, Kept::Waiting(_)), "{waiting:?}");
     outside
-        .execute_batch(
-            "INSERT INTO events (session_id, seq, at_ms, kind, body) VALUES ('a', 2, 0, 'notice', '{}'); COMMIT",
-        )
+        .execute_batch("INSERT INTO events (session, seq, at_ms, kind, body) VALUES (1, 2, 0, 'notice', '{}'); COMMIT")
         .unwrap();
     wait_until("it is refused", || !store.is_behind(&session));
     let kept = store.append(&session, vec![at(&session, 3, user("next"))], Durability::Disk);

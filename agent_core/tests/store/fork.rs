@@ -10,6 +10,7 @@ use agent_core::store::{ChangeError, Durability, Fork, Held, Kept, Parent, Sessi
 use rusqlite::Connection;
 
 use crate::lease::{hand_over, kill, spawn, start_of};
+use crate::older::{TO_SCHEMA_3, TO_SCHEMA_5, make_older};
 use crate::{agent, all, create, user};
 
 /// An event of a turn.
@@ -279,18 +280,8 @@ fn bytes_of_an_older_store_are_found_as_well() {
     let store = Store::open(folder.path()).unwrap();
     let session = stored(&store, "a", vec![(1, picture(b"own")), (1, end())]);
     store.close();
-    let connection = Connection::open(folder.path().join("state.db")).unwrap();
-    connection
-        .execute_batch(
-            "DROP TRIGGER events_use_blobs; DROP TRIGGER blobs_go_with_their_last_use; DROP TABLE blob_uses;
-             DROP TABLE search; DROP INDEX events_copies; ALTER TABLE events DROP COLUMN original;
-             ALTER TABLE sessions DROP COLUMN parent_id; ALTER TABLE sessions DROP COLUMN parent_seq;
-             ALTER TABLE sessions DROP COLUMN instructions; ALTER TABLE grants DROP COLUMN tool;
-             INSERT INTO events (session_id, seq, at_ms, kind, body) VALUES ('a', 9, 0, 'x', 'no JSON \"sha256:');
-             PRAGMA user_version = 3;",
-        )
-        .unwrap();
-    drop(connection);
+    let more = "INSERT INTO events (session_id, seq, at_ms, kind, body) VALUES ('a', 9, 0, 'x', 'no JSON \"sha256:');";
+    make_older(folder.path(), &[TO_SCHEMA_5, TO_SCHEMA_3, more]);
     let store = Store::open(folder.path()).unwrap();
     assert_eq!(blobs(folder.path()), 1);
     store.delete(&session).unwrap();

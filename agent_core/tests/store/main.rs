@@ -4,10 +4,13 @@
 mod damage;
 mod durability;
 mod fork;
+mod index;
 mod kill;
 mod lease;
 mod list;
 mod messages;
+mod older;
+mod query;
 mod rows;
 mod search;
 

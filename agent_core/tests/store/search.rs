@@ -11,26 +11,26 @@ use agent_core::event::{
 use agent_core::id::{MessageId, SessionId, ToolCallId, TurnId};
 use agent_core::provider::Usage;
 use agent_core::search::{FROM_HISTORY, Found, Part, Query, Search};
-use agent_core::store::{Durability, Fork, Kept, Pages, SearchError, Store};
+use agent_core::store::{Durability, Kept, SearchError, Store};
 use rusqlite::Connection;
 use serde_json::json;
 
 use crate::{agent, record, user};
 
-fn end() -> Event {
+pub(crate) fn end() -> Event {
     Event::TurnFinished {
         stop: StopReason::EndTurn,
         usage: Usage::default(),
     }
 }
 
-fn title(text: &str) -> Event {
+pub(crate) fn title(text: &str) -> Event {
     Event::SessionChanged {
         change: SessionChange::Title(text.into()),
     }
 }
 
-fn command(text: &str) -> Event {
+pub(crate) fn command(text: &str) -> Event {
     Event::UserMessage {
         id: MessageId::from("m"),
         content: vec![Content::text(text)],
@@ -53,7 +53,7 @@ fn call(name: &str, title: &str) -> Event {
     }
 }
 
-fn output(text: &str, raw: Option<serde_json::Value>) -> Event {
+pub(crate) fn output(text: &str, raw: Option<serde_json::Value>) -> Event {
     let output = ToolOutput {
         raw,
         ..ToolOutput::text(text)
@@ -68,7 +68,7 @@ fn output(text: &str, raw: Option<serde_json::Value>) -> Event {
 }
 
 /// Makes a session in a folder, with a turn for each list of events.
-fn session_in(store: &Store, id: &str, cwd: &str, turns: Vec<Vec<Event>>) -> SessionId {
+pub(crate) fn session_in(store: &Store, id: &str, cwd: &str, turns: Vec<Vec<Event>>) -> SessionId {
     store.create(record(id, Path::new(cwd)));
     let session = SessionId::from(id);
     go_on(store, &session, 1, turns);
@@ -76,7 +76,7 @@ fn session_in(store: &Store, id: &str, cwd: &str, turns: Vec<Vec<Event>>) -> Ses
 }
 
 /// Stores turns from a row on.
-fn go_on(store: &Store, session: &SessionId, first: u64, turns: Vec<Vec<Event>>) {
+pub(crate) fn go_on(store: &Store, session: &SessionId, first: u64, turns: Vec<Vec<Event>>) {
     let mut seq = first;
     for (turn, events) in (first..).zip(turns) {
         let envelopes = events.into_iter().chain([end()]).map(|event| {
@@ -93,11 +93,11 @@ fn go_on(store: &Store, session: &SessionId, first: u64, turns: Vec<Vec<Event>>)
     }
 }
 
-fn session(store: &Store, id: &str, events: Vec<Event>) -> SessionId {
+pub(crate) fn session(store: &Store, id: &str, events: Vec<Event>) -> SessionId {
     session_in(store, id, "/", vec![events])
 }
 
-fn search(text: &str) -> Search {
+pub(crate) fn search(text: &str) -> Search {
     Search {
         query: Query::read(text),
         except: None,
@@ -107,12 +107,12 @@ fn search(text: &str) -> Search {
     }
 }
 
-fn find(store: &Store, search: &Search) -> Found {
+pub(crate) fn find(store: &Store, search: &Search) -> Found {
     store.search(search, &Cancel::new()).unwrap()
 }
 
 /// The hits of a query as `session:row`, in the order of the rows.
-fn hits(store: &Store, text: &str) -> Vec<String> {
+pub(crate) fn hits(store: &Store, text: &str) -> Vec<String> {
     let mut hits: Vec<String> = find(store, &search(text))
         .hits
         .iter()
@@ -123,7 +123,7 @@ fn hits(store: &Store, text: &str) -> Vec<String> {
 }
 
 /// The index agrees with itself, and the database is whole.
-fn check_whole(folder: &Path) {
+pub(crate) fn check_whole(folder: &Path) {
     let connection = Connection::open(folder.join("state.db")).unwrap();
     connection
         .execute("INSERT INTO search (search) VALUES ('integrity-check')", [])
@@ -210,83 +210,6 @@ fn what_is_out_of_a_models_history_stays_to_be_found() {
 }
 
 #[test]
-fn words_of_any_script_and_length_are_found() {
-    let store = Store::memory();
-    let texts = [
-        "日本語の検索機能を追加する",
-        "한국어 기록검색은 어렵다",
-        "全文检索引擎 rust版",
-        "カタカナのテスト",
-        "Naïve café, ÉCOLE",
-        "Αθήνα и Ёлка",
-        "party 🎉 done🚀now",
-        "𠮷野家",
-    ];
-    session(&store, "a", texts.iter().map(|text| user(text)).collect());
-    let check = |query: &str, expect: &[&str]| assert_eq!(hits(&store, query), expect, "{query}");
-    check("本", &["a:1"]);
-    check("検索", &["a:1"]);
-    check("検索機能", &["a:1"]);
-    check("機能検索", &[]);
-    check("索", &["a:1", "a:3"]);
-    check("검색", &["a:2"]);
-    check("국", &["a:2"]);
-    check("检索引擎", &["a:3"]);
-    check("rust", &["a:3"]);
-    check("引擎 rust版", &["a:3"]);
-    check("索 -引擎", &["a:1"]);
-    check("カナ", &["a:4"]);
-    check("ー", &[]);
-    check("naive CAFE école", &["a:5"]);
-    check("αθήνα ёЛКА", &["a:6"]);
-    check("🎉", &["a:7"]);
-    check("🚀 now", &["a:7"]);
-    check("𠮷", &["a:8"]);
-    check("role:agent 検索", &[]);
-}
-
-#[test]
-fn filters_hold() {
-    let store = Store::memory();
-    session_in(&store, "one", "/w/app", vec![vec![user("apple pie")]]);
-    session_in(
-        &store,
-        "two",
-        "/w/app/sub",
-        vec![vec![user("apple cake"), agent("\"apple pie\"")]],
-    );
-    session_in(
-        &store,
-        "three",
-        "/w/app2",
-        vec![vec![user("pie of apple"), user("applet")]],
-    );
-    let check = |query: &str, expect: &[&str]| assert_eq!(hits(&store, query), expect, "{query}");
-    check("apple pie", &["one:1", "three:1", "two:2"]);
-    check("\"apple pie\"", &["one:1", "two:2"]);
-    check("apple -pie", &["two:1"]);
-    check("apple -\"apple pie\"", &["three:1", "two:1"]);
-    check("appl*", &["one:1", "three:1", "three:2", "two:1", "two:2"]);
-    check("appl", &[]);
-    check("apple in:/w/app", &["one:1", "two:1", "two:2"]);
-    check("apple in:/w/app/", &["one:1", "two:1", "two:2"]);
-    check("apple in:app", &["one:1", "two:1", "two:2"]);
-    check("apple in:app/sub", &["two:1", "two:2"]);
-    check("apple in:/app", &[]);
-    check("apple session:two", &["two:1", "two:2"]);
-    check("apple session:ee", &["three:1"]);
-    check("apple session:none", &[]);
-    check("apple since:0d session:one", &["one:1"]);
-    check("apple until:0d session:one", &["one:1"]);
-    check("apple until:1d", &[]);
-    check("apple since:2999-01-01", &[]);
-    check("apple since:1999-01-01 until:2999-12-31 session:one", &["one:1"]);
-    check("", &[]);
-    check("-apple", &[]);
-    check("session:one", &[]);
-}
-
-#[test]
 fn a_session_has_one_hit_with_its_count_and_pages_are_whole() {
     let store = Store::memory();
     for id in ["a", "b", "c", "d", "e"] {
@@ -342,143 +265,6 @@ fn the_better_match_is_first_and_of_two_alike_the_newer() {
     assert_eq!(order, ["titled", "often", "rare", "long"]);
 }
 
-fn fork(store: &Store, from: &SessionId, id: &str) -> SessionId {
-    let id = SessionId::from(id);
-    let fork = Fork {
-        from: from.clone(),
-        upto: None,
-        id: id.clone(),
-        source: "run".into(),
-        folders: None,
-        set: None,
-    };
-    store.fork(fork).unwrap();
-    id
-}
-
-#[test]
-fn what_a_fork_has_copied_is_found_once_and_outlives_where_it_came_from() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = Store::open(folder.path()).unwrap();
-    let parent = session_in(
-        &store,
-        "parent",
-        "/w",
-        vec![vec![user("apple")], vec![command("/search apple"), agent("apple")]],
-    );
-    let child = fork(&store, &parent, "child");
-    let last = store.session(&child).unwrap().unwrap().last_seq;
-    go_on(&store, &child, last + 1, vec![vec![user("another apple")]]);
-    let grandchild = fork(&store, &child, "grand");
-    assert_eq!(
-        hits(&store, "apple"),
-        [format!("child:{}", last + 1), "parent:1".into()]
-    );
-    // Asked about itself, a fork has the past that it shows.
-    assert_eq!(
-        hits(&store, "apple session:grand"),
-        ["grand:1".to_owned(), format!("grand:{}", last + 1)]
-    );
-    let except = Search {
-        except: Some(grandchild.clone()),
-        ..search("apple")
-    };
-    assert_eq!(find(&store, &except).hits, []);
-    store.delete(&parent).unwrap();
-    assert_eq!(
-        hits(&store, "apple"),
-        ["child:1".to_owned(), format!("child:{}", last + 1)]
-    );
-    check_whole(folder.path());
-    store.delete(&child).unwrap();
-    assert_eq!(
-        hits(&store, "apple"),
-        ["grand:1".to_owned(), format!("grand:{}", last + 1)]
-    );
-    check_whole(folder.path());
-    store.delete(&grandchild).unwrap();
-    assert_eq!(hits(&store, "apple"), [""; 0]);
-    check_whole(folder.path());
-}
-
-#[test]
-fn a_deleted_session_is_not_found() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = Store::open(folder.path()).unwrap();
-    let one = session(&store, "a", vec![user("apple"), agent("apple")]);
-    session(&store, "b", vec![user("apple")]);
-    store.delete(&one).unwrap();
-    assert_eq!(hits(&store, "apple"), ["b:1"]);
-    check_whole(folder.path());
-}
-
-/// Makes the newest store one of schema 5.
-const TO_SCHEMA_5: &str = "DROP TABLE search; DROP INDEX events_copies; ALTER TABLE events DROP COLUMN original;
-     PRAGMA user_version = 5;";
-
-#[test]
-fn an_older_store_is_indexed_when_it_is_opened() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = Store::open(folder.path()).unwrap();
-    let parent = session_in(
-        &store,
-        "a",
-        "/",
-        vec![
-            vec![title("Fruit"), user("apple")],
-            vec![command("/search apple"), agent("apple")],
-        ],
-    );
-    let child = fork(&store, &parent, "child");
-    fork(&store, &child, "grand");
-    store.close();
-    let connection = Connection::open(folder.path().join("state.db")).unwrap();
-    connection.execute_batch(TO_SCHEMA_5).unwrap();
-    drop(connection);
-    let store = Store::open(folder.path()).unwrap();
-    assert_eq!(hits(&store, "apple"), ["a:2"]);
-    assert_eq!(hits(&store, "fruit").len(), 3, "each has a title");
-    check_whole(folder.path());
-    store.delete(&parent).unwrap();
-    store.delete(&child).unwrap();
-    assert_eq!(hits(&store, "apple"), ["grand:2"]);
-    check_whole(folder.path());
-}
-
-#[test]
-fn an_index_that_is_damaged_or_gone_is_made_anew_and_no_event_is_lost() {
-    for damage in [
-        "DROP TABLE search",
-        "UPDATE search_data SET block = x'ffffffffffffffffffffffffff' WHERE id = 10",
-        "DELETE FROM search_data WHERE id >= 10",
-        "DELETE FROM search_docsize",
-        "DROP TABLE search_docsize",
-    ] {
-        for reads_first in [true, false] {
-            let folder = tempfile::tempdir().unwrap();
-            let store = Store::open(folder.path()).unwrap();
-            let one = session(&store, "a", vec![user("apple"), agent("apple")]);
-            store.close();
-            let connection = Connection::open(folder.path().join("state.db")).unwrap();
-            connection.execute_batch(damage).unwrap();
-            drop(connection);
-            let store = Store::open(folder.path()).unwrap();
-            let pages = store.health(std::time::Duration::from_secs(20)).unwrap().pages;
-            assert_eq!(pages, Pages::Whole, "{damage}: the index is no part of what counts");
-            if reads_first && !damage.contains("docsize") {
-                assert_eq!(hits(&store, "apple"), ["a:1", "a:2"], "{damage}");
-            }
-            go_on(&store, &one, 4, vec![vec![user("apple")]]);
-            store.delete(&session(&store, "b", vec![user("apple")])).unwrap();
-            if !damage.contains("docsize") {
-                assert_eq!(hits(&store, "apple"), ["a:1", "a:2", "a:4"], "{damage}");
-                check_whole(folder.path());
-            }
-            assert_eq!(crate::all(&store, &one).len(), 5, "{damage}");
-        }
-    }
-}
-
 #[test]
 fn a_key_is_masked_in_what_is_shown_and_exact_in_what_is_stored() {
     let store = Store::memory();
@@ -532,87 +318,4 @@ fn so_many_matches_are_ranked_and_no_more() {
     );
     assert!(found.cut);
     assert_eq!(found.hits.len(), 2, "the oldest is not looked at");
-}
-
-#[test]
-fn no_query_is_an_error() {
-    let store = Store::memory();
-    session(&store, "a", vec![user("foo bar 日本 🎉"), agent("baz -x *")]);
-    let odd = [
-        "foo\"bar",
-        "NEAR(",
-        "NEAR(a b, 3)",
-        "*",
-        "**",
-        "col:",
-        "user:foo",
-        "\"",
-        "\"\"",
-        "'",
-        "''",
-        ";--",
-        "\0",
-        "a\0b",
-        "-foo",
-        "-foo -bar",
-        "- -",
-        "foo AND",
-        "OR NOT",
-        "^foo",
-        "{user} : x",
-        "(((",
-        ")",
-        "foo*bar",
-        "\u{e000}1f389",
-        "\u{1}\u{2}\u{3}",
-        "🎉",
-        "👨‍👩‍👧",
-        "\u{202e}foo",
-        "مرحبا שלום",
-        "\u{301}",
-        "Ⓐ",
-        "ⅷ",
-        "in:",
-        "in:\"",
-        "in:%",
-        "in:/",
-        "session:",
-        "session:%",
-        "session:\"\"",
-        "since:",
-        "since:9999-12-31",
-        "until:9999-12-31",
-        "since:0000-01-01",
-        "until:36500d",
-        "since:65535d",
-        "role:",
-        "role:user|",
-        "role:role:",
-        "foo -\"",
-        "\u{feff}",
-        "\u{fffe}",
-    ];
-    let mut queries: Vec<String> = odd.iter().map(ToString::to_string).collect();
-    queries.extend(odd.iter().map(|text| format!("foo {text}")));
-    queries.extend(
-        ["x ", "(", "\"", "語", "-a ", "a\"", "🎉", "\0"]
-            .iter()
-            .map(|text| text.repeat(100_000 / text.len())),
-    );
-    let mut random = fastrand::Rng::with_seed(7);
-    let pieces = [
-        "foo", "bar", "\"", "*", "-", ":", "(", ")", " ", " ", "NEAR", "AND", "OR", "NOT", "+", "^", "{", "}", ",",
-        "'", "%", "\0", "日", "本", "🎉", "é", "\u{301}", "\u{202e}", "in:", "role:", "user", "since:", "7d",
-        "session:", "a", "\\", "\n", "\u{1}", "\u{e000}",
-    ];
-    while queries.len() < 10_000 {
-        let count = random.usize(1..12);
-        queries.push((0..count).map(|_| pieces[random.usize(0..pieces.len())]).collect());
-    }
-    for query in queries {
-        let short: String = query.chars().take(80).collect();
-        if let Err(error) = store.search(&search(&query), &Cancel::new()) {
-            panic!("{short:?}: {error:?}");
-        }
-    }
 }

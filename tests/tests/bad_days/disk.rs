@@ -206,7 +206,8 @@ fn stored_turns(path: &Path, session: &str) -> i64 {
     let Ok(connection) = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY) else {
         return -1;
     };
-    let sql = "SELECT count(*) FROM events WHERE session_id = ?1 AND kind = 'turn_finished'";
+    let sql =
+        "SELECT count(*) FROM events JOIN sessions ON key = session WHERE sessions.id = ?1 AND kind = 'turn_finished'";
     connection.query_row(sql, [session], |row| row.get(0)).unwrap_or(-1)
 }
 

@@ -132,7 +132,7 @@ fn requests_on_their_way_are_answered_though_stdin_has_ended() {
 fn what_one_session_can_not_store_takes_nothing_from_the_others() {
     for spoil in [
         "DELETE FROM sessions WHERE id = 'ID'",
-        "CREATE TRIGGER refuse BEFORE INSERT ON events WHEN NEW.session_id = 'ID' \
+        "CREATE TRIGGER refuse BEFORE INSERT ON events WHEN NEW.session = (SELECT key FROM sessions WHERE id = 'ID') \
          BEGIN SELECT RAISE(ABORT, 'refused by a test'); END",
     ] {
         let reply = json!({"steps": [{"text": "half"}, {"wait_cancel": true}]});
