@@ -168,6 +168,8 @@ pub enum Display {
     Prose,
     /// The text verbatim, in a fence.
     Verbatim,
+    /// The text is JSON: in a fence, set out so that it can be read.
+    Json,
     /// This instead of the text, verbatim: what a command printed, without what only the model needs.
     Instead(String),
     /// Live nothing new, since the surface's own terminal shows it; later this, verbatim.

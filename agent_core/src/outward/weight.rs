@@ -80,7 +80,7 @@ fn output_weight(output: &ToolOutput) -> usize {
     let ran = match &output.display {
         Display::Ran(ran) => ran.shown.len() + printed_weight(&ran.printed),
         Display::Instead(text) | Display::Terminal(text) => text.len(),
-        Display::Prose | Display::Verbatim | Display::AsPlanned => 0,
+        Display::Prose | Display::Verbatim | Display::Json | Display::AsPlanned => 0,
     };
     output.text.len() + ran + output.images.iter().map(Content::size).sum::<usize>()
 }

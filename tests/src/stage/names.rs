@@ -120,7 +120,7 @@ fn outcome_line(outcome: &ToolOutcome) -> String {
     let shown = match &outcome.output.display {
         Display::Instead(shown) | Display::Terminal(shown) => shown,
         Display::Ran(ran) => &ran.shown,
-        Display::Prose | Display::Verbatim | Display::AsPlanned => &outcome.output.text,
+        Display::Prose | Display::Verbatim | Display::Json | Display::AsPlanned => &outcome.output.text,
     };
     let shown: String = quoted(shown).chars().take(120).collect();
     format!("{:?} {shown}", outcome.status).trim_end().to_owned()

@@ -31,6 +31,17 @@ fn content_of_all_sorts_reaches_the_model_and_the_editor() {
 }
 
 #[test]
+fn json_is_set_out_for_people_and_the_model_gets_it_as_it_is() {
+    let said = r#"{"answer":1e999,"list":[true]}"#;
+    let mut play = one("echo", json!({ "text": said }));
+    let from = play.prompt();
+    let shown = "```json\n{\n  \"answer\": 1e999,\n  \"list\": [\n    true\n  ]\n}\n```";
+    assert_eq!(play.end_of_call(from)["content"][0]["content"]["text"], shown);
+    let told = play.mock.requests()[1].messages().last().unwrap().clone();
+    assert_eq!(told["content"], said);
+}
+
+#[test]
 fn an_error_of_the_tool_is_a_failed_call_with_its_reason() {
     for (tool, reason) in [("fail", "it did not work"), ("refuse", "not like this (error -32602)")] {
         let mut play = one(tool, json!({}));

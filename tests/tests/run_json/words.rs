@@ -26,6 +26,7 @@ fn every_fixed_word_is_named() {
         json!([
             Display::Prose,
             Display::Verbatim,
+            Display::Json,
             Display::Instead(text()),
             Display::AsPlanned,
             Display::Ran(Box::default())

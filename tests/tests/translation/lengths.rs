@@ -30,7 +30,7 @@ fn long_text_is_split_and_nothing_of_it_lost() {
 #[test]
 fn a_tools_text_is_cut_with_its_true_length() {
     let long = "x".repeat(100_000);
-    for display in [Display::Prose, Display::Verbatim] {
+    for display in [Display::Prose, Display::Verbatim, Display::Json] {
         let update = live(finished(ToolStatus::Completed, output(&long, display))).remove(0);
         let text = update["content"][0]["content"]["text"].as_str().unwrap();
         assert!(text.ends_with("… 100000 bytes in all; the rest is not shown"));

@@ -4,6 +4,7 @@ use agent_core::content::{Blob, Content};
 use agent_core::event::{Display, ToolOutput};
 use agent_core::tool::ToolError;
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
+use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
 use crate::picture::{MAX_PICTURE, media_type};
@@ -11,6 +12,8 @@ use crate::process::Output;
 
 /// The longest structured result that clients get as such; a longer one has its text alone, without the middle.
 const RAW: usize = 64 << 10;
+/// The longest text that is set out for people if it is JSON.
+const JSON: usize = 64 << 10;
 
 /// A result; one that the server calls an error is a failure.
 pub(super) fn output(result: CallToolResult) -> Result<ToolOutput, ToolError> {
@@ -30,10 +33,15 @@ pub(super) fn output(result: CallToolResult) -> Result<ToolOutput, ToolError> {
         };
         pieces.texts.push(nothing.to_owned());
     }
+    let text = bounded(&pieces.texts.join("\n"));
     let output = ToolOutput {
-        text: bounded(&pieces.texts.join("\n")),
+        display: if is_json(&text) {
+            Display::Json
+        } else {
+            Display::Verbatim
+        },
+        text,
         images: pieces.images,
-        display: Display::Verbatim,
         raw: pieces
             .structured
             .map(|structured| json!({ "structuredContent": structured, "isError": failed })),
@@ -131,6 +139,11 @@ fn bounded(text: &str) -> String {
     output.since(0).text()
 }
 
+/// Whether people are better off with the text set out: an object or a list, and nothing else.
+fn is_json(text: &str) -> bool {
+    text.len() <= JSON && text.trim_start().starts_with(['{', '[']) && serde_json::from_str::<IgnoredAny>(text).is_ok()
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
@@ -188,6 +201,23 @@ mod tests {
         assert_eq!(alone.raw.unwrap()["structuredContent"], structured);
         let long = read(json!({ "structuredContent": { "a": "x".repeat(RAW) } })).unwrap();
         assert!(long.raw.is_none() && long.text.starts_with("{\"a\":\"xx"));
+    }
+
+    #[test]
+    fn only_an_object_or_a_list_alone_is_set_out() {
+        let check = |text: &str, display: Display| {
+            let output = read(json!({ "content": [{"type": "text", "text": text}] })).unwrap();
+            assert_eq!((output.text.as_str(), output.display), (text, display), "{text}");
+        };
+        for json in ["{\"a\":1}", " [1,\n2]", "{}"] {
+            check(json, Display::Json);
+        }
+        for text in ["1", "null", "\"a\"", "[1", "[1] and more", "{a}"] {
+            check(text, Display::Verbatim);
+        }
+        check(&format!("[\"{}\"]", "x".repeat(JSON)), Display::Verbatim);
+        let deep = format!("{}{}", "[".repeat(10_000), "]".repeat(10_000));
+        check(&deep, Display::Json);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 mod compaction;
 mod content;
+mod json;
 mod plan;
 pub use terminal::Terminals;
 pub(crate) use text::{PIECE, cut_to};

@@ -102,9 +102,12 @@ impl Terminals {
         };
         let ran = match &outcome.output.display {
             Display::Ran(ran) => Some(ran),
-            Display::Prose | Display::Verbatim | Display::Instead(_) | Display::Terminal(_) | Display::AsPlanned => {
-                None
-            }
+            Display::Prose
+            | Display::Verbatim
+            | Display::Json
+            | Display::Instead(_)
+            | Display::Terminal(_)
+            | Display::AsPlanned => None,
         };
         let data = match ran {
             Some(ran) => last_words(ran, sent),

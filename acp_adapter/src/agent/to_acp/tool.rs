@@ -16,7 +16,7 @@ use agent_core::visible;
 use serde_json::{Value, json};
 
 use super::content::{self, LARGEST};
-use super::text;
+use super::{json, text};
 
 /// Places of a call that are named to the editor, which follows them; more would make an update too large.
 const PLACES: usize = 200;
@@ -290,20 +290,16 @@ fn or_sentence(shown: Vec<ToolCallContent>, sentence: &str) -> Vec<ToolCallConte
 }
 
 fn displayed(output: &ToolOutput) -> Vec<ToolCallContent> {
-    let (text, verbatim) = match &output.display {
-        Display::Prose | Display::AsPlanned => (&output.text, false),
-        Display::Verbatim => (&output.text, true),
-        Display::Instead(text) | Display::Terminal(text) => (text, true),
-        Display::Ran(ran) => (&ran.shown, true),
+    let (text, show): (&str, fn(&str) -> String) = match &output.display {
+        Display::Prose | Display::AsPlanned => (&output.text, text::cut),
+        Display::Verbatim => (&output.text, verbatim),
+        Display::Json => (&output.text, set_out),
+        Display::Instead(text) | Display::Terminal(text) => (text, verbatim),
+        Display::Ran(ran) => (&ran.shown, verbatim),
     };
     let mut shown = Vec::new();
     if !text.trim().is_empty() {
-        let text = if verbatim {
-            text::fence("", text)
-        } else {
-            text::cut(text)
-        };
-        shown.push(text.into());
+        shown.push(show(text).into());
     }
     let mut room = LARGEST;
     for image in &output.images {
@@ -314,4 +310,12 @@ fn displayed(output: &ToolOutput) -> Vec<ToolCallContent> {
         }
     }
     shown
+}
+
+fn verbatim(text: &str) -> String {
+    text::fence("", text)
+}
+
+fn set_out(json: &str) -> String {
+    json::set_out(json).map_or_else(|| verbatim(json), |lines| text::fence("json", &lines))
 }

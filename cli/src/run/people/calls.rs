@@ -130,7 +130,7 @@ impl<T: Write, S: Write> People<T, S> {
         let text = plain(match &output.display {
             Display::Instead(text) | Display::Terminal(text) => text,
             Display::Ran(ran) => &ran.shown,
-            Display::Prose | Display::Verbatim | Display::AsPlanned => &output.text,
+            Display::Prose | Display::Verbatim | Display::Json | Display::AsPlanned => &output.text,
         });
         let lines: Vec<&str> = text.lines().collect();
         let left_out = lines.len().saturating_sub(SHOWN_LINES);

@@ -31,6 +31,14 @@ pub(crate) fn rows() -> Vec<Row> {
             ended("completed", of("1 a ```"), &["````\n1 a ```\n````"]),
         ),
         same(
+            finished(ToolStatus::Completed, output("{\"a\":[1]}", Display::Json)),
+            ended(
+                "completed",
+                of("{\"a\":[1]}"),
+                &["```json\n{\n  \"a\": [\n    1\n  ]\n}\n```"],
+            ),
+        ),
+        same(
             finished(ToolStatus::Failed, exit),
             ended("failed", json!({ "exitCode": 1 }), &["```\nboom\n```"]),
         ),
