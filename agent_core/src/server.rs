@@ -56,6 +56,8 @@ pub struct ServerView {
     pub state: ServerState,
     /// Its tools, by their names in this session.
     pub tools: Vec<String>,
+    /// What is amiss with the tools that it lists, each to be read after its name.
+    pub faults: Vec<String>,
 }
 
 /// How a server does.

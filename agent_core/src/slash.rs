@@ -325,8 +325,12 @@ fn server(server: &ServerView) -> String {
     };
     let place = visible::line(&server.place);
     let line = format!("- **{}** (`{place}`): {}\n", server.name, visible::line(&state));
+    let faults = server
+        .faults
+        .iter()
+        .map(|fault| format!("  - {}\n", visible::line(fault)));
     let tools = server.tools.iter().map(|tool| format!("  - `{tool}`\n"));
-    std::iter::once(line).chain(tools).collect()
+    std::iter::once(line).chain(faults).chain(tools).collect()
 }
 
 fn context(engine: &Engine, session: &Session) -> Result<String, TurnError> {

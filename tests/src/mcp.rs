@@ -14,6 +14,8 @@ pub struct Server {
     pub altered: bool,
     /// It refuses to say once what it offers more.
     pub shy: bool,
+    /// It lists its tools one a page, and never comes to an end.
+    pub endless: bool,
 }
 
 /// What a message leads to.
@@ -54,6 +56,11 @@ impl Server {
                 return vec![Deed::Say(
                     json!({"jsonrpc": "2.0", "id": message["id"], "error": error}),
                 )];
+            }
+            "tools/list" if self.endless => {
+                let page = params["cursor"].as_str().unwrap_or("0").parse().unwrap_or(0_u32);
+                let tool = tool(&format!("tool_{page}"), "Is one of many", &json!({}));
+                json!({ "tools": [tool], "nextCursor": (page + 1).to_string() })
             }
             "tools/list" => json!({ "tools": self.tools() }),
             "tools/call" => return self.call(&message["id"], params),

@@ -37,14 +37,16 @@ fn finding(server: ServerView) -> Finding {
         place,
         state,
         tools,
+        faults,
     } = server;
     let named = |what: &str| format!("`{name}` ({place}) {what}");
     match state {
-        ServerState::Ready => match tools.len() {
-            0 => Finding::warning(CHECK, named("answers, and has no tools")),
-            1 => Finding::ok(CHECK, named("answers with 1 tool")),
-            count => Finding::ok(CHECK, named(&format!("answers with {count} tools"))),
-        },
+        ServerState::Ready if !faults.is_empty() => Finding::warning(
+            CHECK,
+            named(&format!("{}, and {}", answers(tools.len()), faults.join(", and "))),
+        ),
+        ServerState::Ready if tools.is_empty() => Finding::warning(CHECK, named("answers, and has no tools")),
+        ServerState::Ready => Finding::ok(CHECK, named(&answers(tools.len()))),
         ServerState::Starting => Finding::warning(
             CHECK,
             named("takes longer than a prompt waits for it; it may be there for a later one"),
@@ -52,5 +54,12 @@ fn finding(server: ServerView) -> Finding {
         ServerState::Gone(how) | ServerState::Failed(how) => {
             Finding::failed(CHECK, named(&format!("can't be used: {how}")))
         }
+    }
+}
+
+fn answers(tools: usize) -> String {
+    match tools {
+        1 => "answers with 1 tool".to_owned(),
+        count => format!("answers with {count} tools"),
     }
 }

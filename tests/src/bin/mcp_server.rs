@@ -7,6 +7,7 @@
 //! - `--noise` says on stdout and stderr what is no message
 //! - `--die WORDS` says these on stderr and ends at once
 //! - `--shy` refuses once to list its tools after they have changed
+//! - `--endless` lists its tools on pages without end
 //! - `--odd` has tools with odd names
 
 use std::fs::{File, OpenOptions};
@@ -43,6 +44,7 @@ fn main() -> io::Result<()> {
     let mut server = Server {
         odd: has("--odd"),
         shy: has("--shy"),
+        endless: has("--endless"),
         ..Server::default()
     };
     for line in io::stdin().lock().lines() {

@@ -290,6 +290,25 @@ fn the_list_of_servers_says_how_each_does() {
 }
 
 #[test]
+fn a_list_of_tools_that_does_not_end_is_told_where_it_was_left() {
+    let mut play = Play::new(says(1), json!([server("many", &["--endless"])]));
+    let from = play.prompt();
+    assert_eq!(play.tools(0).len(), 100);
+    let fault = "lists its tools on more than 100 pages; those on the first 100 count";
+    let notices = play.notices(from);
+    let told = format!("the MCP server `many` {fault}: These hold 100 tools.");
+    assert!(
+        matches!(notices.as_slice(), [notice] if notice.starts_with(&told)),
+        "{notices:?}"
+    );
+    let listed = play.command("/mcp");
+    assert!(
+        listed.contains("ready, 100 tools") && listed.contains(&format!("\n  - {fault}\n")),
+        "{listed}"
+    );
+}
+
+#[test]
 fn a_configuration_that_makes_no_sense_is_told_by_its_key() {
     let home = Home::new();
     for (server, part) in [
@@ -339,7 +358,7 @@ fn doctor_tells_how_each_server_does() {
     let home = Home::new();
     let config = format!(
         "[mcp_servers.bad]\ncommand = \"nope-xyz\"\n[mcp_servers.few]\ncommand = {PROGRAM:?}\ntools = [\"echo\"]\n\
-         [mcp_servers.good]\ncommand = {PROGRAM:?}\n"
+         [mcp_servers.good]\ncommand = {PROGRAM:?}\n[mcp_servers.many]\ncommand = {PROGRAM:?}\nargs = [\"--endless\"]\n"
     );
     home.write_config(&config);
     let look = |more: &[&str]| {
@@ -355,10 +374,14 @@ fn doctor_tells_how_each_server_does() {
         ("failed", "can't be used"),
         ("ok", "answers with 1 tool"),
         ("ok", "tools"),
+        (
+            "warning",
+            "answers with 100 tools, and lists its tools on more than 100 pages",
+        ),
     ]) {
         assert_eq!(server["state"], state, "{server}");
         assert!(server["message"].as_str().unwrap().contains(part), "{server}");
     }
-    assert_eq!(servers.len(), 3);
+    assert_eq!(servers.len(), 4);
     assert_eq!(look(&["--offline"]), (Some(0), Vec::new()));
 }

@@ -33,8 +33,8 @@ const PACE: Duration = Duration::from_millis(100);
 const CANCEL: Duration = Duration::from_secs(5);
 /// How long an ended process is waited for, to tell how it ended.
 const LAST_WORDS: Duration = Duration::from_millis(200);
-/// A server that lists its tools on more pages is no use to a model.
-const PAGES: usize = 100;
+/// The most pages of a list of tools that are asked for.
+pub(super) const PAGES: usize = 100;
 
 /// A server that answers.
 pub(super) struct Connection {
@@ -49,6 +49,13 @@ pub(super) enum Target<'a> {
     Program(Program<'a>, &'a Processes),
     /// An address, with headers for each request.
     Address(&'a str, &'a [(String, String)]),
+}
+
+/// The tools that a server lists.
+pub(super) struct Told {
+    pub(super) tools: Vec<Tool>,
+    /// There are further pages of them.
+    pub(super) goes_on: bool,
 }
 
 /// Why a server can't be used: what was tried, and what came of it.
@@ -78,7 +85,7 @@ enum Stop<E> {
 
 impl Connection {
     /// Starts and greets a server, and asks for its tools. Ends with `ending`.
-    pub(super) fn open(target: &Target<'_>, handle: Handle, ending: &Cancel) -> Result<(Self, Vec<Tool>), Failure> {
+    pub(super) fn open(target: &Target<'_>, handle: Handle, ending: &Cancel) -> Result<(Self, Told), Failure> {
         let deadline = Instant::now() + START;
         let (connection, address) = match target {
             Target::Program(program, processes) => {
@@ -156,17 +163,20 @@ impl Connection {
     }
 
     /// Asks for the server's tools; an error is a sentence.
-    pub(super) fn list(&self, cancel: &Cancel, limit: Duration) -> Result<Vec<Tool>, String> {
+    pub(super) fn list(&self, cancel: &Cancel, limit: Duration) -> Result<Told, String> {
         self.list_by(cancel, Instant::now() + limit)
     }
 
-    fn list_by(&self, cancel: &Cancel, deadline: Instant) -> Result<Vec<Tool>, String> {
+    fn list_by(&self, cancel: &Cancel, deadline: Instant) -> Result<Told, String> {
         let has_tools = self
             .service
             .peer_info()
             .is_none_or(|info| info.capabilities.tools.is_some());
         if !has_tools {
-            return Ok(Vec::new());
+            return Ok(Told {
+                tools: Vec::new(),
+                goes_on: false,
+            });
         }
         wait(&self.handle, cancel, deadline, self.all_tools()).map_err(|stop| match stop {
             Stop::Cancelled => "it was cancelled".to_owned(),
@@ -175,7 +185,7 @@ impl Connection {
         })
     }
 
-    async fn all_tools(&self) -> Result<Vec<Tool>, ServiceError> {
+    async fn all_tools(&self) -> Result<Told, ServiceError> {
         let mut tools = Vec::new();
         let mut cursor = None;
         for _ in 0..PAGES {
@@ -185,10 +195,10 @@ impl Connection {
             tools.extend(listed.tools);
             cursor = listed.next_cursor;
             if cursor.is_none() {
-                break;
+                return Ok(Told { tools, goes_on: false });
             }
         }
-        Ok(tools)
+        Ok(Told { tools, goes_on: true })
     }
 
     /// Calls a tool. `limit` is the longest time without a sign of life.

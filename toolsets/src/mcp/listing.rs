@@ -8,6 +8,7 @@ use agent_core::visible;
 use rmcp::model;
 use serde_json::Value;
 
+use super::connection::{PAGES, Told};
 use super::{fingerprint, names, schema};
 
 /// The most tools of one server that a model is told of.
@@ -35,8 +36,9 @@ pub(super) struct Fault {
 }
 
 impl Listing {
-    /// Those of `listed` that are `wanted`, or all; as many as there is room for.
-    pub(super) fn of(listed: &[model::Tool], server: &str, identity: &str, wanted: Option<&[String]>) -> Self {
+    /// Those of what the server has told that are `wanted`, or all; as many as there is room for.
+    pub(super) fn of(told: &Told, server: &str, identity: &str, wanted: Option<&[String]>) -> Self {
+        let listed = &told.tools;
         let missing = wanted.into_iter().flatten();
         let missing = missing.filter(|name| listed.iter().all(|tool| tool.name != name.as_str()));
         let mut faults: Vec<Fault> = missing
@@ -45,6 +47,15 @@ impl Listing {
                 detail: name.clone(),
             })
             .collect();
+        if told.goes_on {
+            faults.push(Fault {
+                what: format!("lists its tools on more than {PAGES} pages; those on the first {PAGES} count"),
+                detail: format!(
+                    "These hold {}. What comes after them was not asked for.",
+                    count(listed.len())
+                ),
+            });
+        }
         let is_wanted =
             |tool: &&model::Tool| wanted.is_none_or(|wanted| wanted.iter().any(|name| tool.name == name.as_str()));
         let mut tools = Vec::new();
@@ -81,6 +92,13 @@ impl Listing {
             });
         }
         Self { tools, faults }
+    }
+}
+
+fn count(tools: usize) -> String {
+    match tools {
+        1 => "1 tool".to_owned(),
+        tools => format!("{tools} tools"),
     }
 }
 
@@ -141,7 +159,11 @@ mod tests {
 
     /// How many tools a model is told of, and what the user is.
     fn check(listed: &[model::Tool], wanted: Option<&[String]>, used: usize, told: &[&str]) {
-        let listing = Listing::of(listed, "s", "id", wanted);
+        let list = Told {
+            tools: listed.to_vec(),
+            goes_on: false,
+        };
+        let listing = Listing::of(&list, "s", "id", wanted);
         let faults: Vec<&str> = listing.faults.iter().map(|fault| fault.what.as_str()).collect();
         assert_eq!((listing.tools.len(), faults.as_slice()), (used, told));
     }

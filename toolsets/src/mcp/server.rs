@@ -11,9 +11,8 @@ use agent_core::event::{Event, Severity};
 use agent_core::server::{self, ServerState, ServerView, Transport};
 use crossbeam_channel::{Receiver, after, bounded, select};
 use parking_lot::Mutex;
-use rmcp::model;
 
-use super::connection::{Connection, Failure, Target};
+use super::connection::{Connection, Failure, Target, Told};
 use super::listing::{Fault, Listed, Listing};
 use super::stdio::Program;
 use super::{Edge, fingerprint, http};
@@ -46,6 +45,8 @@ struct State {
     phase: Phase,
     /// The tools it has listed last, by their names here. They stay while it is gone, so that a call starts it again.
     listed: Vec<Arc<Listed>>,
+    /// What is amiss with what it has listed last, to be read after its name.
+    faults: Vec<String>,
     /// What was not told yet.
     news: Vec<Event>,
     /// How often it was started again.
@@ -92,6 +93,7 @@ impl Server {
             state: Mutex::new(State {
                 phase: Phase::Failed("it was not started yet".to_owned()),
                 listed: Vec::new(),
+                faults: Vec::new(),
                 news: Vec::new(),
                 restarts: 0,
                 rests_until: Instant::now(),
@@ -136,15 +138,15 @@ impl Server {
                 drop(state);
                 connection.end();
             }
-            Ok((connection, tools)) => {
-                self.take_list(&mut state, &tools);
+            Ok((connection, told)) => {
+                self.take_list(&mut state, &told);
                 state.phase = Phase::Ready(Arc::new(connection));
             }
             Err(failure) => self.failed(&mut state, failure),
         }
     }
 
-    fn open(&self) -> Result<(Connection, Vec<model::Tool>), Failure> {
+    fn open(&self) -> Result<(Connection, Told), Failure> {
         let target = match &self.definition.transport {
             Transport::Stdio { command, args, env, .. } => {
                 let program = Program {
@@ -163,10 +165,10 @@ impl Server {
     }
 
     /// Takes over what the server has listed.
-    fn take_list(&self, state: &mut State, tools: &[model::Tool]) {
-        let Listing { tools, faults } =
-            Listing::of(tools, &self.name, &self.identity, self.definition.tools.as_deref());
+    fn take_list(&self, state: &mut State, told: &Told) {
+        let Listing { tools, faults } = Listing::of(told, &self.name, &self.identity, self.definition.tools.as_deref());
         state.listed = tools;
+        state.faults = faults.iter().map(|fault| fault.what.clone()).collect();
         let news = faults
             .into_iter()
             .map(|Fault { what, detail }| self.notice(&what, detail));
@@ -200,6 +202,7 @@ impl Server {
             );
             state.news.push(self.notice("has ended and stays away", why.clone()));
             state.listed.clear();
+            state.faults.clear();
             state.phase = Phase::Failed(why);
         }
     }
@@ -265,10 +268,10 @@ impl Server {
             Phase::Ready(connection) if connection.take_list_changed() => Arc::clone(connection),
             Phase::Ready(_) | Phase::Starting { .. } | Phase::Gone(_) | Phase::Failed(_) => return,
         };
-        let tools = connection.list(cancel, RELIST);
+        let told = connection.list(cancel, RELIST);
         let mut state = self.state.lock();
-        match tools {
-            Ok(tools) => self.take_list(&mut state, &tools),
+        match told {
+            Ok(told) => self.take_list(&mut state, &told),
             Err(why) => {
                 connection.note_list_changed();
                 let news = self.notice("has other tools now, and can't say which", why);
@@ -307,6 +310,7 @@ impl Server {
                 Phase::Failed(why) => ServerState::Failed(why.clone()),
             },
             tools: state.listed.iter().map(|listed| listed.spec.name.clone()).collect(),
+            faults: state.faults.clone(),
         }
     }
 
