@@ -14,6 +14,8 @@ pub struct Server {
     pub altered: bool,
     /// It refuses to say once what it offers more.
     pub shy: bool,
+    /// It never says what it offers more.
+    pub mute: bool,
     /// It lists its tools one a page, and never comes to an end.
     pub endless: bool,
 }
@@ -57,6 +59,7 @@ impl Server {
                     json!({"jsonrpc": "2.0", "id": message["id"], "error": error}),
                 )];
             }
+            "tools/list" if self.fresh && self.mute => return Vec::new(),
             "tools/list" if self.endless => {
                 let page = params["cursor"].as_str().unwrap_or("0").parse().unwrap_or(0_u32);
                 let tool = tool(&format!("tool_{page}"), "Is one of many", &json!({}));

@@ -7,6 +7,7 @@
 //! - `--noise` says on stdout and stderr what is no message
 //! - `--die WORDS` says these on stderr and ends at once
 //! - `--shy` refuses once to list its tools after they have changed
+//! - `--mute` does not list its tools after they have changed
 //! - `--endless` lists its tools on pages without end
 //! - `--odd` has tools with odd names
 
@@ -44,6 +45,7 @@ fn main() -> io::Result<()> {
     let mut server = Server {
         odd: has("--odd"),
         shy: has("--shy"),
+        mute: has("--mute"),
         endless: has("--endless"),
         ..Server::default()
     };

@@ -196,6 +196,72 @@ fn a_changed_list_that_could_not_be_had_is_asked_for_again() {
     assert_eq!([2, 3].map(has_fresh), [false, true]);
 }
 
+/// Servers that all say that their tools have changed, of which some never say which they are.
+fn all_change(mute: &[&str], others: &[&str], later: usize) -> Play {
+    let mutes = mute.iter().map(|name| server(name, &["--mute"]));
+    let servers: Vec<Value> = mutes.chain(others.iter().map(|name| server(name, &[]))).collect();
+    let tools: Vec<String> = [mute, others]
+        .concat()
+        .iter()
+        .map(|name| format!("mcp__{name}__change"))
+        .collect();
+    let calls: Vec<_> = tools
+        .iter()
+        .map(|tool| (tool.as_str(), tool.as_str(), json!({})))
+        .collect();
+    let mut replies = vec![Reply::calls(&calls), Reply::text("done")];
+    replies.extend((0..later).map(|_| Reply::text("later")));
+    Play::new(replies, json!(servers))
+}
+
+#[test]
+fn servers_that_do_not_say_how_their_lists_have_changed_cost_one_wait_and_are_told() {
+    let mut play = all_change(&["a", "b", "c"], &["good"], 2);
+    play.prompt();
+    let begun = Instant::now();
+    let from = play.prompt();
+    assert!(begun.elapsed() < Duration::from_secs(9), "{:?}", begun.elapsed());
+    let notices = play.notices(from);
+    assert_eq!(notices.len(), 4, "{notices:?}");
+    assert!(
+        notices[0].starts_with("asking MCP servers for their changed tools, 5 s at most: `a`, `b`, `c`:"),
+        "{notices:?}"
+    );
+    for (notice, name) in notices[1..].iter().zip(["a", "b", "c"]) {
+        let told = format!("the MCP server `{name}` has other tools now, and does not say which: ");
+        assert!(notice.starts_with(&told), "{notice}");
+    }
+    let begun = Instant::now();
+    let from = play.prompt();
+    assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
+    assert_eq!(play.notices(from), [""; 0]);
+    let fresh = |request: usize| -> Vec<String> {
+        let tools = play.tools(request).into_iter();
+        tools.filter(|tool| tool.ends_with("__fresh")).collect()
+    };
+    assert_eq!([2, 3].map(fresh), [["mcp__good__fresh"], ["mcp__good__fresh"]]);
+    assert_eq!(play.tools(3).len(), 4 * 12 + 1);
+}
+
+#[test]
+fn a_cancel_ends_the_wait_for_a_changed_list() {
+    let mut play = all_change(&["a"], &[], 0);
+    play.prompt();
+    let from = play.client.log.len();
+    let id = play.client.begin_prompt(&play.session, "go");
+    let notice = play.client.wait_for_update("notice");
+    assert_eq!(
+        notice["title"],
+        "asking MCP servers for their changed tools, 5 s at most: `a`"
+    );
+    let begun = Instant::now();
+    play.client.notify("session/cancel", json!({"sessionId": play.session}));
+    assert_eq!(play.client.stop_reason(id), "cancelled");
+    assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+    assert_eq!(play.notices(from).len(), 1, "the server is not to blame");
+    assert_eq!(play.mock.requests().len(), 2);
+}
+
 #[test]
 fn two_sessions_have_a_server_each() {
     let folder = tempfile::tempdir().unwrap();

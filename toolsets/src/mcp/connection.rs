@@ -77,7 +77,7 @@ pub(super) enum Broken {
 }
 
 /// Why something that was waited for did not come.
-enum Stop<E> {
+pub(super) enum Stop<E> {
     Cancelled,
     TimedOut,
     Failed(E),
@@ -113,9 +113,14 @@ impl Connection {
                 (Self::new(handle, service, None), Some(*url))
             }
         };
-        match connection.list_by(ending, deadline) {
-            Ok(tools) => Ok((connection, tools)),
-            Err(cause) => {
+        match connection.list(ending, deadline) {
+            Ok(told) => Ok((connection, told)),
+            Err(stop) => {
+                let cause = match stop {
+                    Stop::Cancelled => "it was cancelled".to_owned(),
+                    Stop::TimedOut => "there was no answer in time".to_owned(),
+                    Stop::Failed(cause) => cause,
+                };
                 let cause = match (&connection.child, address) {
                     (Some(child), _) => format!("{cause}; {}", child.last_words(LAST_WORDS)),
                     (None, Some(url)) => hidden(cause, url),
@@ -162,12 +167,8 @@ impl Connection {
         self.service.service().note_list_changed();
     }
 
-    /// Asks for the server's tools; an error is a sentence.
-    pub(super) fn list(&self, cancel: &Cancel, limit: Duration) -> Result<Told, String> {
-        self.list_by(cancel, Instant::now() + limit)
-    }
-
-    fn list_by(&self, cancel: &Cancel, deadline: Instant) -> Result<Told, String> {
+    /// Asks for the server's tools; what failed is a sentence.
+    pub(super) fn list(&self, cancel: &Cancel, deadline: Instant) -> Result<Told, Stop<String>> {
         let has_tools = self
             .service
             .peer_info()
@@ -178,10 +179,8 @@ impl Connection {
                 goes_on: false,
             });
         }
-        wait(&self.handle, cancel, deadline, self.all_tools()).map_err(|stop| match stop {
-            Stop::Cancelled => "it was cancelled".to_owned(),
-            Stop::TimedOut => "there was no answer in time".to_owned(),
-            Stop::Failed(error) => with_causes(&error),
+        wait(&self.handle, cancel, deadline, async {
+            self.all_tools().await.map_err(|error| with_causes(&error))
         })
     }
 

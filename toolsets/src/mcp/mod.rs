@@ -9,6 +9,7 @@ mod fingerprint;
 mod http;
 mod listing;
 mod names;
+mod relisting;
 mod result;
 mod schema;
 mod server;
@@ -89,10 +90,14 @@ impl Servers {
         if !starting.is_empty() {
             wait(&starting, cancel, tell);
         }
-        for server in &self.0 {
-            if !cancel.is_set() {
-                server.take_over_changes(cancel);
+        if !cancel.is_set() {
+            let changed = self.0.iter().filter_map(|server| Some((server, server.take_change()?)));
+            let changed: Vec<_> = changed.collect();
+            if !changed.is_empty() {
+                relisting::take_over(&changed, cancel, tell);
             }
+        }
+        for server in &self.0 {
             server.take_news().into_iter().for_each(&mut *tell);
         }
     }
@@ -128,15 +133,17 @@ fn wait(starting: &[(&Arc<Server>, Receiver<()>)], cancel: &Cancel, tell: &mut d
 }
 
 fn waiting(starting: &[(&Arc<Server>, Receiver<()>)]) -> Event {
-    let names = starting.iter().filter(|(server, _)| server.starts().is_some());
-    let names: Vec<String> = names.map(|(server, _)| format!("`{}`", server.name())).collect();
+    let servers = starting.iter().filter(|(server, _)| server.starts().is_some());
+    let names = servers.map(|(server, _)| server.name());
+    patience("waiting for MCP servers to start", PATIENCE, names)
+}
+
+/// What the user is told of a wait.
+fn patience<'a>(what: &str, limit: Duration, names: impl Iterator<Item = &'a str>) -> Event {
+    let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
     Event::Notice {
         severity: Severity::Info,
-        title: format!(
-            "waiting for MCP servers to start, {} s at most: {}",
-            PATIENCE.as_secs(),
-            names.join(", ")
-        ),
+        title: format!("{what}, {} s at most: {}", limit.as_secs(), names.join(", ")),
         detail: None,
     }
 }

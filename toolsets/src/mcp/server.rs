@@ -12,7 +12,7 @@ use agent_core::server::{self, ServerState, ServerView, Transport};
 use crossbeam_channel::{Receiver, after, bounded, select};
 use parking_lot::Mutex;
 
-use super::connection::{Connection, Failure, Target, Told};
+use super::connection::{Connection, Failure, Stop, Target, Told};
 use super::listing::{Fault, Listed, Listing};
 use super::stdio::Program;
 use super::{Edge, fingerprint, http};
@@ -20,8 +20,6 @@ use crate::process::Processes;
 
 mod calling;
 
-/// How long a changed list is waited for.
-const RELIST: Duration = Duration::from_secs(5);
 /// The pauses before each time a server that has ended is started again; after the last it is not.
 const PAUSES: [Duration; 3] = [Duration::ZERO, Duration::from_secs(1), Duration::from_secs(4)];
 /// How long the end of a start is waited for at the session's end.
@@ -262,17 +260,27 @@ impl Server {
         }
     }
 
-    /// Asks for its tools again if it has said that they have changed.
-    pub(super) fn take_over_changes(&self, cancel: &Cancel) {
-        let connection = match &self.state.lock().phase {
-            Phase::Ready(connection) if connection.take_list_changed() => Arc::clone(connection),
-            Phase::Ready(_) | Phase::Starting { .. } | Phase::Gone(_) | Phase::Failed(_) => return,
-        };
-        let told = connection.list(cancel, RELIST);
+    /// Whom to ask for its tools if it has said that they have changed.
+    pub(super) fn take_change(&self) -> Option<Arc<Connection>> {
+        match &self.state.lock().phase {
+            Phase::Ready(connection) if connection.take_list_changed() => Some(Arc::clone(connection)),
+            Phase::Ready(_) | Phase::Starting { .. } | Phase::Gone(_) | Phase::Failed(_) => None,
+        }
+    }
+
+    /// Asks for its changed tools. Those known before stay where it does not say which it has now.
+    pub(super) fn take_over_change(&self, connection: &Connection, cancel: &Cancel, deadline: Instant) {
+        let told = connection.list(cancel, deadline.into());
         let mut state = self.state.lock();
         match told {
             Ok(told) => self.take_list(&mut state, &told),
-            Err(why) => {
+            Err(Stop::Cancelled) => connection.note_list_changed(),
+            Err(Stop::TimedOut) => {
+                let detail = "Those known before stay. It is asked again when it says again that they have changed.";
+                let news = self.notice("has other tools now, and does not say which", detail.to_owned());
+                state.news.push(news);
+            }
+            Err(Stop::Failed(why)) => {
                 connection.note_list_changed();
                 let news = self.notice("has other tools now, and can't say which", why);
                 state.news.push(news);
