@@ -16,6 +16,8 @@ pub struct Server {
     pub shy: bool,
     /// It never says what it offers more.
     pub mute: bool,
+    /// It offers tools whose answers nobody reads.
+    pub vast: bool,
     /// It lists its tools one a page, and never comes to an end.
     pub endless: bool,
 }
@@ -25,6 +27,8 @@ pub struct Server {
 pub enum Deed {
     /// This is said.
     Say(Value),
+    /// This is said as it stands.
+    SayRaw(String),
     /// This is said after a while.
     SayLater(Value),
     /// The server's process ends.
@@ -39,6 +43,11 @@ pub const ODD: [&str; 5] = [
     "é",
     "a_very_long_name_of_a_tool_that_no_model_service_would_take_as_it_is",
 ];
+
+/// How many letters an answer has that is too long.
+const VAST: usize = 17 << 20;
+/// How many lists an answer has in each other that is too deep.
+const DEEP: usize = 500;
 
 const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII=";
 
@@ -102,6 +111,10 @@ impl Server {
         if self.fresh {
             tools.push(tool("fresh", "Was not there before", &json!({})));
         }
+        if self.vast {
+            tools.push(tool("vast", "Says more than anybody reads", &json!({})));
+            tools.push(tool("deep", "Nests what it says too deep", &json!({})));
+        }
         if self.odd {
             tools.extend(ODD.iter().map(|name| tool(name, "Has an odd name", &json!({}))));
         }
@@ -129,6 +142,18 @@ impl Server {
             }
             "die" => vec![Deed::Die],
             "big" => vec![reply(id, text(&format!("begin{}end", "x".repeat(1 << 20))))],
+            "vast" => {
+                let text = "x".repeat(VAST);
+                vec![Deed::SayRaw(format!(
+                    r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[{{"type":"text","text":"{text}"}}]}}}}"#
+                ))]
+            }
+            "deep" => {
+                let (open, close) = ("[".repeat(DEEP), "]".repeat(DEEP));
+                vec![Deed::SayRaw(format!(
+                    r#"{{"result":{{"content":[],"structuredContent":{{"a":{open}{close}}}}},"jsonrpc":"2.0","id":{id}}}"#
+                ))]
+            }
             "change" => {
                 self.fresh = true;
                 vec![list_changed(), reply(id, text("changed"))]

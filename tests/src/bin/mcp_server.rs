@@ -9,6 +9,7 @@
 //! - `--shy` refuses once to list its tools after they have changed
 //! - `--mute` does not list its tools after they have changed
 //! - `--endless` lists its tools on pages without end
+//! - `--vast` has tools whose answers nobody reads
 //! - `--odd` has tools with odd names
 
 use std::fs::{File, OpenOptions};
@@ -47,6 +48,7 @@ fn main() -> io::Result<()> {
         shy: has("--shy"),
         mute: has("--mute"),
         endless: has("--endless"),
+        vast: has("--vast"),
         ..Server::default()
     };
     for line in io::stdin().lock().lines() {
@@ -75,10 +77,11 @@ fn open(path: &str) -> io::Result<File> {
 
 fn act(deed: Deed) -> io::Result<()> {
     let said = match deed {
-        Deed::Say(said) => said,
+        Deed::Say(said) => said.to_string(),
+        Deed::SayRaw(said) => said,
         Deed::SayLater(said) => {
             thread::sleep(STEP);
-            said
+            said.to_string()
         }
         Deed::Die => {
             writeln!(io::stderr(), "these are my last words")?;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use talaria_tests::mock::Reply;
 use talaria_tests::start::wait_until;
 
-use crate::play::{PROGRAM, Play, begin, call, call_and_end, note, noted, pids, server};
+use crate::play::{PROGRAM, Play, begin, call, call_and_end, ends_unread, note, noted, pids, server, unread};
 
 fn one(tool: &str, arguments: Value) -> Play {
     Play::new(
@@ -59,6 +59,12 @@ fn a_very_long_result_loses_its_middle() {
     play.prompt();
     let told = play.told(1);
     assert!(told.contains("begin") && told.contains("bytes left out") && told.len() < 200_000);
+}
+
+#[test]
+fn an_answer_that_nobody_reads_ends_its_call_at_once() {
+    let play = Play::new(unread("mcp__t"), json!([server("t", &["--vast"])]));
+    ends_unread(play, "17825865 bytes");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use talaria_tests::client::Home;
 use talaria_tests::mcp::{Deed, Server};
 use talaria_tests::mock::{Asked, Mock, Reply};
 
-use crate::play::{Play, begin, call_and_end, client, notices};
+use crate::play::{Play, begin, call_and_end, client, ends_unread, notices, unread};
 
 /// How a server puts its answers.
 #[derive(Clone, Copy)]
@@ -18,12 +18,16 @@ enum Way {
 
 /// A server behind an address.
 fn serve(way: Way) -> Mock {
-    let server = Arc::new(Mutex::new(Server::default()));
+    let server = Server {
+        vast: true,
+        ..Server::default()
+    };
+    let server = Arc::new(Mutex::new(server));
     Mock::answering(move |asked: &Asked| {
         if !asked.line.starts_with("POST ") {
             return Reply::answer("HTTP/1.1 405 Method Not Allowed", "");
         }
-        let said: Vec<Value> = server
+        let said: Vec<String> = server
             .lock()
             .unwrap()
             .answer(&asked.body)
@@ -32,7 +36,7 @@ fn serve(way: Way) -> Mock {
             .collect();
         match (way, said.as_slice()) {
             (_, []) => Reply::answer("HTTP/1.1 202 Accepted", ""),
-            (Way::Json, [.., last]) => Reply::json(last.to_string()),
+            (Way::Json, [.., last]) => Reply::json(last.clone()),
             (Way::Stream, all) => {
                 let events = all.iter().map(|message| format!("event: message\ndata: {message}\n\n"));
                 Reply::sse(events.collect::<String>())
@@ -42,9 +46,10 @@ fn serve(way: Way) -> Mock {
     .with_list()
 }
 
-fn said(deed: Deed) -> Option<Value> {
+fn said(deed: Deed) -> Option<String> {
     match deed {
-        Deed::Say(said) | Deed::SayLater(said) => Some(said),
+        Deed::Say(said) | Deed::SayLater(said) => Some(said.to_string()),
+        Deed::SayRaw(said) => Some(said),
         Deed::Die => None,
     }
 }
@@ -72,6 +77,15 @@ fn a_tool_behind_an_address_is_called_with_its_headers() {
         let calls = posts.iter().filter(|asked| asked.body["method"] == "tools/call");
         assert_eq!(calls.count(), 1);
         assert!(!format!("{:?}", play.client.log).contains("TOKEN-OF-TEST"));
+    }
+}
+
+#[test]
+fn an_answer_from_an_address_that_nobody_reads_ends_its_call_at_once() {
+    for way in [Way::Json, Way::Stream] {
+        let server = serve(way);
+        let play = Play::new(unread("mcp__web"), json!([http("web", &server)]));
+        ends_unread(play, "more than 16777216 bytes");
     }
 }
 

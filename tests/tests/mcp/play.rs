@@ -1,6 +1,7 @@
 //! What these tests share: servers as a client names them, a model that calls their tools, and what was said of it.
 
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use talaria_tests::client::{Client, Home};
@@ -34,6 +35,32 @@ pub(crate) fn call(tool: &str, arguments: Value) -> Reply {
 /// A call of one tool and a last word.
 pub(crate) fn call_and_end(tool: &str, arguments: Value) -> Vec<Reply> {
     vec![call(tool, arguments), Reply::text("done")]
+}
+
+/// Calls of tools whose answers nobody reads, and then of one that says something.
+pub(crate) fn unread(server: &str) -> Vec<Reply> {
+    let mut replies = vec![
+        call(&format!("{server}__vast"), json!({})),
+        call(&format!("{server}__deep"), json!({})),
+    ];
+    replies.extend(call_and_end(&format!("{server}__echo"), json!({"text": "still here"})));
+    replies
+}
+
+/// Plays [`unread`]: each call ends soon, as failed, with what was wrong and how `large` the long answer was; the server
+/// goes on.
+#[track_caller]
+pub(crate) fn ends_unread(mut play: Play, large: &str) {
+    let begun = Instant::now();
+    let from = play.prompt();
+    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+    let vast = format!("failed: its answer can't be read: it has {large}, and at most 16777216 are read");
+    let deep = "recursion limit exceeded";
+    for (request, expect) in [(1, vast.as_str()), (2, deep), (3, "still here")] {
+        let told = play.told(request);
+        assert!(told.contains(expect) && !told.contains("(error"), "{told}");
+    }
+    assert_eq!(play.notices(from), [""; 0]);
 }
 
 /// A home with a model server, a client, and one session with these servers.

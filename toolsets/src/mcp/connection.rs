@@ -21,6 +21,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use super::ear::Ear;
 use super::http::{self, with_causes};
 use super::stdio::{Child, Program};
+use super::unread;
 use crate::process::{Output, Processes};
 
 /// A server that has not answered after so long can't be used: `npx` may have much to fetch before.
@@ -89,10 +90,10 @@ impl Connection {
         let deadline = Instant::now() + START;
         let (connection, address) = match target {
             Target::Program(program, processes) => {
-                let (child, pipes) = program
+                let (child, lines) = program
                     .start(processes, &handle)
                     .map_err(|cause| Failure::new("starting it", cause))?;
-                let greeted = wait(&handle, ending, deadline, serve_client(Ear::default(), pipes));
+                let greeted = wait(&handle, ending, deadline, serve_client(Ear::default(), lines));
                 let service = match greeted {
                     Ok(service) => service,
                     Err(stop) => {
@@ -291,6 +292,9 @@ impl Connection {
 
     fn broken(&self, error: ServiceError) -> Broken {
         if let ServiceError::McpError(error) = error {
+            if unread::is_ours(&error) {
+                return Broken::Refused(error.message.into_owned());
+            }
             return Broken::Refused(format!("{} (error {})", error.message, error.code.0));
         }
         if matches!(error, ServiceError::TransportClosed)

@@ -9,7 +9,11 @@ use reqwest::{Client, Url};
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::{StreamableHttpClientTransportConfig, StreamableHttpError};
 
+use super::unread::LONGEST;
 use crate::tls;
+use reader::Reader;
+
+mod reader;
 
 const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
 
@@ -17,7 +21,7 @@ const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
 pub(super) fn transport(
     url: &str,
     headers: &[(String, String)],
-) -> Result<StreamableHttpClientTransport<Client>, String> {
+) -> Result<StreamableHttpClientTransport<Reader>, String> {
     let parsed = Url::parse(url).map_err(|error| format!("its address makes no sense: {error}"))?;
     let mut builder = Client::builder()
         .user_agent(concat!("talaria/", env!("CARGO_PKG_VERSION")))
@@ -33,8 +37,10 @@ pub(super) fn transport(
         .map_err(|error| format!("HTTP can't be used: {}", with_causes(&error)))?;
     let headers = headers.iter().map(|(name, value)| header(name, value));
     let config = StreamableHttpClientTransportConfig::with_uri(url)
-        .custom_headers(headers.collect::<Result<HashMap<_, _>, _>>()?);
-    Ok(StreamableHttpClientTransport::with_client(client, config))
+        .custom_headers(headers.collect::<Result<HashMap<_, _>, _>>()?)
+        .max_sse_event_size(LONGEST)
+        .max_json_response_size(LONGEST);
+    Ok(StreamableHttpClientTransport::with_client(Reader(client), config))
 }
 
 /// A header; its value is in no error, since it may be a key.

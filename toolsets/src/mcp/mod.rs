@@ -1,12 +1,13 @@
 //! MCP servers of a session: started beside it, spoken with, ended with it. Their tools are [`Tool`]s like any other.
 //!
-//! All that is async is in [`connection`] and [`ear`]; whoever calls from outside blocks, and is bounded by a cancel and a
+//! All that is async is in [`connection`], [`ear`], [`lines`] and [`http`]; whoever calls from outside blocks, and is bounded by a cancel and a
 //! deadline. A server's failure is told, and fails nothing but its own calls.
 
 mod connection;
 mod ear;
 mod fingerprint;
 mod http;
+mod lines;
 mod listing;
 mod names;
 mod relisting;
@@ -15,6 +16,7 @@ mod schema;
 mod server;
 mod stdio;
 mod tool;
+mod unread;
 
 use std::sync::Arc;
 use std::thread;

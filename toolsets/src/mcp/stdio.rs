@@ -11,6 +11,7 @@ use crossbeam_channel::{after, select};
 use tokio::net::unix::pipe;
 use tokio::runtime::Handle;
 
+use super::lines::Lines;
 use crate::process::{Processes, Running};
 use crate::terminal::status_line;
 
@@ -36,20 +37,20 @@ pub(super) struct Child(Running);
 
 impl Program<'_> {
     /// Starts it; what comes back is what it is spoken with over.
-    pub(super) fn start(
-        &self,
-        processes: &Processes,
-        handle: &Handle,
-    ) -> Result<(Child, (pipe::Receiver, pipe::Sender)), String> {
+    pub(super) fn start(&self, processes: &Processes, handle: &Handle) -> Result<(Child, Lines), String> {
         let mut command = Command::new(self.command);
         command.args(self.args);
         let started = processes.start_spoken(command, self.env, self.cwd);
         let (running, spoken) = started.map_err(|error| self.explain(&error, processes))?;
         let _inside = handle.enter();
-        let pipes = pipe::Receiver::from_owned_fd(OwnedFd::from(spoken.stdout))
-            .and_then(|stdout| Ok((stdout, pipe::Sender::from_owned_fd(OwnedFd::from(spoken.stdin))?)));
-        let pipes = pipes.map_err(|error| format!("its pipes can't be used: {error}"))?;
-        Ok((Child(running), pipes))
+        let lines = pipe::Receiver::from_owned_fd(OwnedFd::from(spoken.stdout)).and_then(|stdout| {
+            Ok(Lines::new(
+                stdout,
+                pipe::Sender::from_owned_fd(OwnedFd::from(spoken.stdin))?,
+            ))
+        });
+        let lines = lines.map_err(|error| format!("its pipes can't be used: {error}"))?;
+        Ok((Child(running), lines))
     }
 
     fn explain(&self, error: &io::Error, processes: &Processes) -> String {
