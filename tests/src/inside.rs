@@ -13,7 +13,7 @@ use agent_core::provider::Provider;
 use agent_core::runtime::{Parts, Preferences, REST_AFTER, Runtime};
 use agent_core::store::Store;
 use crossbeam_channel::{Receiver, Sender, unbounded};
-use toolsets::LocalWorkspaces;
+use toolsets::{Edge, LocalWorkspaces};
 
 use crate::stage::OneModel;
 
@@ -27,6 +27,8 @@ pub struct Make {
     pub store: Store,
     /// The folders that no tool touches.
     pub forbidden: Vec<PathBuf>,
+    /// What speaks with MCP servers; without it there are none.
+    pub edge: Option<Edge>,
 }
 
 /// A running agent.
@@ -43,10 +45,15 @@ impl Make {
             provider: self.provider,
             config: self.config,
         });
+        let workspaces = LocalWorkspaces::new(self.forbidden.clone(), None);
+        let workspaces = match self.edge {
+            Some(edge) => workspaces.with_edge(edge),
+            None => workspaces,
+        };
         let (runtime, inlet) = Runtime::start(Parts {
             store: self.store,
             setup: setup.clone(),
-            workspaces: Arc::new(LocalWorkspaces::new(self.forbidden.clone(), None)),
+            workspaces: Arc::new(workspaces),
             source: "acp",
             preferences: Preferences::default(),
             forbidden: self.forbidden,

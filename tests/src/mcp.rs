@@ -18,6 +18,8 @@ pub struct Server {
     pub mute: bool,
     /// It offers tools whose answers nobody reads.
     pub vast: bool,
+    /// It offers a tool that writes a file.
+    pub writes: bool,
     /// It lists its tools one a page, and never comes to an end.
     pub endless: bool,
 }
@@ -115,6 +117,10 @@ impl Server {
             tools.push(tool("vast", "Says more than anybody reads", &json!({})));
             tools.push(tool("deep", "Nests what it says too deep", &json!({})));
         }
+        if self.writes {
+            let properties = json!({"path": {"type": "string"}, "content": {"type": "string"}});
+            tools.push(tool("write", "Writes a file", &properties));
+        }
         if self.odd {
             tools.extend(ODD.iter().map(|name| tool(name, "Has an odd name", &json!({}))));
         }
@@ -153,6 +159,11 @@ impl Server {
                 vec![Deed::SayRaw(format!(
                     r#"{{"result":{{"content":[],"structuredContent":{{"a":{open}{close}}}}},"jsonrpc":"2.0","id":{id}}}"#
                 ))]
+            }
+            "write" => {
+                let part = |name: &str| arguments[name].as_str().unwrap_or_default();
+                let written = std::fs::write(part("path"), part("content"));
+                vec![reply(id, text(&format!("{}: {written:?}", part("path"))))]
             }
             "change" => {
                 self.fresh = true;

@@ -42,6 +42,7 @@ impl Agent {
             config: Config::default(),
             store,
             forbidden: Vec::new(),
+            edge: None,
         };
         let mut agent = Self {
             inside: make.start(Output(writes)),

@@ -10,6 +10,7 @@
 //! - `--mute` does not list its tools after they have changed
 //! - `--endless` lists its tools on pages without end
 //! - `--vast` has tools whose answers nobody reads
+//! - `--writes` has a tool that writes a file
 //! - `--odd` has tools with odd names
 
 use std::fs::{File, OpenOptions};
@@ -49,6 +50,7 @@ fn main() -> io::Result<()> {
         mute: has("--mute"),
         endless: has("--endless"),
         vast: has("--vast"),
+        writes: has("--writes"),
         ..Server::default()
     };
     for line in io::stdin().lock().lines() {

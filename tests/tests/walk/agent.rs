@@ -1,10 +1,10 @@
 //! The agent that a walk meets, in this process or the built binary, and the place where it works.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use agent_core::config::{Config, TerminalBackend};
+use agent_core::config::{Config, McpServerConfig, TerminalBackend};
 use agent_core::store::Store;
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 use serde_json::Value;
@@ -13,15 +13,21 @@ use talaria_tests::hearing::Hearing;
 use talaria_tests::inside::{Cut, Inside, Make};
 use talaria_tests::mock::Mock;
 use talaria_tests::start::config_of;
+use toolsets::Edge;
 
 use crate::generator::Ground;
 use crate::model::{self, Model};
+
+/// The program of the MCP server.
+const SERVER: &str = env!("CARGO_BIN_EXE_mcp_server");
 
 /// A folder to work in, and what outlives an agent.
 pub(crate) struct Place {
     home: Home,
     /// The model's service, for the binary.
     mock: Option<Mock>,
+    /// Its sessions have an MCP server.
+    serves: bool,
 }
 
 /// A running agent.
@@ -30,14 +36,28 @@ pub(crate) enum Agent {
     Binary(Box<Client>),
 }
 
+/// What speaks with the servers of all walks in this process.
+fn edge() -> Edge {
+    static SPEAKING: LazyLock<tokio::runtime::Runtime> = LazyLock::new(|| {
+        let mut builder = tokio::runtime::Builder::new_multi_thread();
+        let builder = builder.worker_threads(1).enable_all();
+        builder.build().expect("a thread can be started")
+    });
+    Arc::new(|| Ok(SPEAKING.handle().clone()))
+}
+
 impl Place {
-    pub(crate) fn new(ground: Ground) -> Self {
+    pub(crate) fn new(ground: Ground, serves: bool) -> Self {
         let home = Home::new();
         let mock = (ground == Ground::Binary).then(|| Mock::answering(model::served));
         if let Some(mock) = &mock {
-            home.write_config(&config_of(mock, "[terminal]\nbackend = \"client\"\n"));
+            let mut more = "[terminal]\nbackend = \"client\"\n".to_owned();
+            if serves {
+                more += &format!("[mcp_servers.far]\ncommand = {SERVER:?}\nargs = [\"--writes\"]\n");
+            }
+            home.write_config(&config_of(mock, &more));
         }
-        Self { home, mock }
+        Self { home, mock, serves }
     }
 
     pub(crate) fn workspace(&self) -> PathBuf {
@@ -53,12 +73,21 @@ impl Place {
         }
         let mut config = Config::default();
         config.terminal.backend = TerminalBackend::Client;
+        if self.serves {
+            let server = McpServerConfig {
+                command: Some(SERVER.into()),
+                args: vec!["--writes".to_owned()],
+                ..McpServerConfig::default()
+            };
+            config.mcp_servers.insert("far".to_owned(), server);
+        }
         let (output, lines) = Cut::new();
         let make = Make {
             provider: Arc::new(Model::new()),
             config,
             store: Store::open(&self.home.state()).expect("a store can be made"),
             forbidden: vec![self.home.state()],
+            edge: self.serves.then(edge),
         };
         Agent::Inside(make.start(output), lines, Hearing::default())
     }

@@ -58,16 +58,17 @@ impl Client<'_> {
             ),
         };
         let input = &request["params"]["toolCall"]["rawInput"];
-        let kind = if input["command"].is_string() {
-            "commands"
-        } else {
-            "edits"
+        let kind = match (input["command"].as_str(), input["path"].as_str()) {
+            (Some(_), _) => "commands",
+            (None, Some(path)) if path.starts_with("far-") => "calls of a server",
+            (None, _) => "edits",
         };
         self.tally.count(format!("{kind} {what}"));
         let session = &mut self.sessions[self.theirs[index].session];
         session.was_cancelled |= manner == Manner::Cancelled;
         if what.starts_with("allowed") {
             session.edits_unasked |= what == "allowed always" && kind == "edits";
+            self.far_unasked |= what == "allowed always" && kind == "calls of a server";
             self.calls.allowed.extend(effect_of(input));
         }
         for answer in answers {

@@ -31,6 +31,8 @@ pub(crate) struct Client<'p> {
     /// What each prompt is, by its number.
     pub(crate) prompts: Vec<(usize, Option<Play>)>,
     pub(crate) calls: Calls,
+    /// The tool of the MCP server may run without a question, in all sessions.
+    pub(crate) far_unasked: bool,
     /// Errors without an id that are to come.
     pub(crate) refusals: usize,
     /// All that was asked before is settled: nothing of it may be taken back.
@@ -92,6 +94,7 @@ impl<'p> Client<'p> {
             sessions: Vec::new(),
             prompts: Vec::new(),
             calls: Calls::default(),
+            far_unasked: false,
             refusals: 0,
             is_quiet: false,
             now: 0,

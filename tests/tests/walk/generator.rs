@@ -24,6 +24,8 @@ pub(crate) fn generate(seed: u64, ground: Ground) -> Walk {
         forms: random.bool(),
         notices: random.bool(),
     };
+    // Its process would cost each walk much of its time.
+    let serves = random.u8(0..10) == 0;
     let length = match random.u8(0..20) {
         0 => random.usize(150..300),
         1..6 => random.usize(40..100),
@@ -34,6 +36,7 @@ pub(crate) fn generate(seed: u64, ground: Ground) -> Walk {
         // Some clients hardly ever look at what comes back.
         hurry: random.u8(1..10),
         ground,
+        serves,
         random,
         steps: vec![Step::New, Step::Settle],
     };
@@ -57,6 +60,7 @@ pub(crate) fn generate(seed: u64, ground: Ground) -> Walk {
     Walk {
         seed,
         abilities,
+        serves,
         steps: path.steps,
         end,
     }
@@ -65,6 +69,8 @@ pub(crate) fn generate(seed: u64, ground: Ground) -> Walk {
 struct Path {
     random: Rng,
     ground: Ground,
+    /// There is an MCP server.
+    serves: bool,
     /// Modes are set in which things run without a question.
     is_loose: bool,
     hurry: u8,
@@ -100,7 +106,7 @@ impl Path {
     }
 
     fn prompt(&mut self, at: u8) {
-        let play = self.choose(&[
+        let usual = self.choose(&[
             Play::Text,
             Play::Text,
             Play::Hold,
@@ -118,6 +124,8 @@ impl Path {
             Play::Ask,
             Play::Wrong,
         ]);
+        let is_far = self.serves && self.random.u8(0..3) == 0;
+        let play = if is_far { Play::Far } else { usual };
         self.add(Step::Prompt(at, play));
         if self.random.u8(0..10) >= self.hurry {
             self.add(Step::Await(at));

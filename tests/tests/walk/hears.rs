@@ -270,9 +270,15 @@ impl Client<'_> {
         }
     }
 
-    fn runs_unasked(&self, of: usize, effect: &str) -> bool {
+    /// Whether what makes this file needs no allow in its session.
+    pub(crate) fn runs_unasked(&self, of: usize, effect: &str) -> bool {
         let session = &self.sessions[of];
-        session.all_unasked || session.edits_unasked && !effect.starts_with("ran-")
+        let kind = match effect.split_once('-') {
+            Some(("ran", _)) => false,
+            Some(("far", _)) => self.far_unasked,
+            Some(_) | None => session.edits_unasked,
+        };
+        session.all_unasked || kind
     }
 
     fn asked(&mut self, method: &str, message: &Value) -> Result<(), String> {

@@ -28,7 +28,7 @@ pub(crate) struct Fault {
 
 /// Walks a walk.
 pub(crate) fn walk(walk: &Walk, ground: Ground) -> Result<Tally, Fault> {
-    let place = Place::new(ground);
+    let place = Place::new(ground, walk.serves);
     let mut client = Client::new(&place, walk.abilities);
     let walked = catch_unwind(AssertUnwindSafe(|| {
         client.greet()?;

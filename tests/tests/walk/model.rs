@@ -12,6 +12,9 @@ use talaria_tests::mock::{self, Asked};
 
 use crate::steps::Play;
 
+/// The tool of the MCP server, as the model has it.
+const FAR: &str = "mcp__far__write";
+
 /// A prompt's text. Its number is unique within a walk.
 pub(crate) fn prompt(play: Play, number: usize) -> String {
     format!("play {play:?} {number}.")
@@ -28,6 +31,7 @@ pub(crate) fn effects(play: Play, number: usize) -> Vec<String> {
         Play::Edit => vec![format!("edit-{number}.txt")],
         Play::Pair => vec![format!("pair-{number}.a.txt"), format!("pair-{number}.b.txt")],
         Play::Touch | Play::Command | Play::Sleep => vec![format!("ran-{number}.txt")],
+        Play::Far => vec![format!("far-{number}.txt")],
         Play::Text | Play::Hold | Play::Fail | Play::Reads | Play::Ask | Play::Wrong => Vec::new(),
     }
 }
@@ -39,8 +43,8 @@ pub(crate) fn seen(number: usize) -> String {
 
 /// The number in something that a prompt led to, such as `edit-12.txt` or `say-12 one`.
 pub(crate) fn number_in(text: &str) -> Option<usize> {
-    const WORDS: [&str; 10] = [
-        "edit-", "pair-", "ran-", "seen-", "which-", "say-", "hold-", "done-", "wrong-", "out-",
+    const WORDS: [&str; 11] = [
+        "far-", "edit-", "pair-", "ran-", "seen-", "which-", "say-", "hold-", "done-", "wrong-", "out-",
     ];
     WORDS.iter().find_map(|word| {
         let (_, rest) = text.split_once(word)?;
@@ -89,6 +93,10 @@ fn calls(kind: &str, number: usize) -> Vec<Part> {
         "Touch" => run(format!("touch ran-{number}.txt")),
         "Command" => run(format!("echo out-{number}; touch ran-{number}.txt")),
         "Sleep" => run(format!("touch ran-{number}.txt; echo out-{number}; sleep 1000")),
+        "Far" => effects(Play::Far, number)
+            .into_iter()
+            .map(|path| Part::Call(FAR, json!({"content": path, "path": path})))
+            .collect(),
         "Ask" => vec![Part::Call(
             "ask_user",
             json!({"question": format!("which-{number}?"), "choices": ["a", "b"]}),

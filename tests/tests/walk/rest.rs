@@ -181,8 +181,7 @@ impl Client<'_> {
             let Some(play) = play else { continue };
             for effect in model::effects(*play, number) {
                 let is_there = files.contains(&effect);
-                let session = &self.sessions[*of];
-                let unasked = session.all_unasked || session.edits_unasked && !effect.starts_with("ran-");
+                let unasked = self.runs_unasked(*of, &effect);
                 if is_there && !unasked && !self.calls.allowed.contains(&effect) {
                     return Err(format!("{effect} was made without an allow"));
                 }

@@ -9,6 +9,8 @@ use crate::lines::Odd;
 pub(crate) struct Walk {
     pub(crate) seed: u64,
     pub(crate) abilities: Abilities,
+    /// The sessions have an MCP server.
+    pub(crate) serves: bool,
     pub(crate) steps: Vec<Step>,
     pub(crate) end: End,
 }
@@ -84,6 +86,8 @@ pub(crate) enum Play {
     Command,
     /// Run a command that never ends.
     Sleep,
+    /// Have an MCP server write a file.
+    Far,
     /// Ask the user.
     Ask,
     /// Call with arguments that are no JSON.
@@ -120,7 +124,7 @@ pub(crate) enum End {
 
 impl fmt::Display for Walk {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{:?}", self.abilities)?;
+        writeln!(f, "{:?}, an MCP server: {}", self.abilities, self.serves)?;
         for (number, step) in self.steps.iter().enumerate() {
             writeln!(f, "{number:4} {step:?}")?;
         }
