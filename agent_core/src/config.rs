@@ -36,6 +36,8 @@ pub struct Config {
     pub mcp_servers: BTreeMap<String, McpServerConfig>,
     /// What turns may cost.
     pub budget: BudgetConfig,
+    /// What is kept of files before they are changed.
+    pub undo: UndoConfig,
 }
 
 impl Default for Config {
@@ -51,6 +53,7 @@ impl Default for Config {
             files: FilesConfig::default(),
             mcp_servers: BTreeMap::new(),
             budget: BudgetConfig::default(),
+            undo: UndoConfig::default(),
         }
     }
 }
@@ -282,6 +285,27 @@ impl McpServerConfig {
 pub struct BudgetConfig {
     /// US dollars a turn may cost; 0: as much as it takes.
     pub max_cost_usd: f64,
+}
+
+/// What is kept of files before they are changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct UndoConfig {
+    /// Mebibytes a session keeps; of more, the oldest go. 0: nothing is kept.
+    pub max_mb: u64,
+}
+
+impl Default for UndoConfig {
+    fn default() -> Self {
+        Self { max_mb: 256 }
+    }
+}
+
+impl UndoConfig {
+    /// Bytes a session keeps.
+    pub fn limit(self) -> u64 {
+        self.max_mb.saturating_mul(1024 * 1024)
+    }
 }
 
 fn yes() -> bool {

@@ -5,6 +5,7 @@
 
 mod call;
 mod failure;
+mod kept;
 mod printed;
 
 use std::path::PathBuf;
@@ -23,6 +24,7 @@ pub use call::{
     CallInput, Display, PlannedCall, Progress, Shown, ToolCall, ToolKind, ToolOutcome, ToolOutput, ToolStatus,
 };
 pub use failure::{ErrorClass, Failure};
+pub use kept::{Hash, KeptBytes, KeptFile, OldFile};
 pub use printed::{Printed, Ran};
 
 /// An event with its place in its session.
@@ -113,6 +115,14 @@ pub enum Event {
         id: ToolCallId,
         /// How it ended.
         outcome: ToolOutcome,
+    },
+    /// Files are about to change, and what they hold is kept for `/undo`. Not shown to people.
+    FilesKept {
+        /// The call that changes them; none where the user takes a change back.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call: Option<ToolCallId>,
+        /// The files.
+        files: Vec<KeptFile>,
     },
     /// A question to the user; the call waits for the answer.
     ApprovalRequested {
@@ -279,6 +289,10 @@ pub enum HistoryMove {
     Clear,
     /// The model refused: its prompt and what followed leave the history.
     Refusal,
+    /// `/undo`: the turns are taken back, and so are their files.
+    Undo,
+    /// `/redo`: what the last `/undo` took out is in the history again.
+    Redo,
 }
 
 /// A change of the session itself.

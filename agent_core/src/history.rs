@@ -6,6 +6,7 @@
 mod compaction;
 
 use std::collections::HashMap;
+use std::ops::RangeInclusive;
 
 use crate::content::{Content, is_blank, plain_text};
 use crate::event::{
@@ -41,8 +42,8 @@ pub(crate) struct History {
     turn_start: usize,
     /// The newest row that is in it.
     seq: u64,
-    /// The newest [`Event::HistoryMoved`] that it knows of; 0 for none.
-    moved: u64,
+    /// The rows that are left out of it.
+    hidden: Vec<RangeInclusive<u64>>,
 }
 
 /// What a user asked and what the model answered.
@@ -72,9 +73,7 @@ impl History {
     /// Folds what was stored since this fold ended. It begins anew if a part of it was taken out meanwhile.
     pub(crate) fn read_on(self, store: &Store, session: &SessionId) -> Result<Self, StoreError> {
         let hidden = store.hidden(session)?;
-        let moved = hidden.last().map_or(0, |range| *range.end());
-        let mut history = if moved == self.moved { self } else { Self::default() };
-        history.moved = moved;
+        let mut history = if hidden == self.hidden { self } else { Self::default() };
         loop {
             let rows = store.events(session, history.seq, PAGE)?;
             let full = rows.len() == PAGE;
@@ -86,6 +85,7 @@ impl History {
                 }
             }
             if !full {
+                history.hidden = hidden;
                 return Ok(history);
             }
         }
@@ -205,6 +205,7 @@ impl History {
             Event::UserMessage { .. }
             | Event::ToolPlanned { .. }
             | Event::ToolProgress { .. }
+            | Event::FilesKept { .. }
             | Event::ApprovalRequested { .. }
             | Event::ApprovalDecided { .. }
             | Event::PlanUpdated { .. }

@@ -61,6 +61,7 @@ pub mod surface;
 mod title;
 pub mod tool;
 mod turn;
+mod undo;
 pub mod visible;
 mod waiting;
 pub mod workspace;

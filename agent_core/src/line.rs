@@ -9,8 +9,8 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use crate::cancel::Cancel;
-use crate::event::{ContextUse, Envelope, Event, SessionChange, Severity};
-use crate::id::{MessageId, SessionId, TurnId};
+use crate::event::{ContextUse, Envelope, Event, OldFile, SessionChange, Severity};
+use crate::id::{MessageId, SessionId, ToolCallId, TurnId};
 use crate::outward::{Answer, CallError, CallId, Outlet, Outward, Parcel, SessionView, pieces};
 use crate::replay::Replay;
 use crate::store::{Durability, Kept, OpenMessage, Store, StoreError};
@@ -140,6 +140,29 @@ impl Line {
     /// Numbers an event, stores it, sends it.
     pub(crate) fn emit(&self, turn: Option<TurnId>, event: Event) -> Envelope {
         self.emit_under(&mut self.0.state.lock(), turn, event)
+    }
+
+    /// The same for files that are about to change, with what they hold. When it returns, that is safe.
+    pub(crate) fn emit_kept(
+        &self,
+        turn: TurnId,
+        call: Option<ToolCallId>,
+        files: Vec<OldFile>,
+        limit: u64,
+    ) -> Envelope {
+        let bytes = files.iter().filter_map(|file| file.bytes.clone()).collect();
+        let files = files.into_iter().map(|file| file.file).collect();
+        let mut state = self.0.state.lock();
+        if state.is_writer {
+            state.last_seq += 1;
+        }
+        let envelope = self.envelope(Some(turn), state.last_seq, Event::FilesKept { call, files });
+        if state.is_writer {
+            let kept = self.0.store.keep(&self.0.session, envelope.clone(), bytes, limit);
+            self.tell(&mut state, Some(turn), kept);
+        }
+        self.send(&mut state, Outward::Live(envelope.clone()));
+        envelope
     }
 
     fn emit_under(&self, state: &mut State, turn: Option<TurnId>, event: Event) -> Envelope {
@@ -297,7 +320,13 @@ impl Line {
     }
 
     fn keep(&self, state: &mut State, turn: Option<TurnId>, envelope: Envelope, durability: Durability) {
-        let (severity, title, reason) = match self.0.store.append(&self.0.session, vec![envelope], durability) {
+        let kept = self.0.store.append(&self.0.session, vec![envelope], durability);
+        self.tell(state, turn, kept);
+    }
+
+    /// Tells the user what was not stored, once.
+    fn tell(&self, state: &mut State, turn: Option<TurnId>, kept: Kept) {
+        let (severity, title, reason) = match kept {
             Kept::Stored => {
                 state.told_unsaved = state.told_unsaved && self.0.store.is_behind(&self.0.session);
                 return;

@@ -90,6 +90,7 @@ impl<'a> Replay<'a> {
             | Event::AgentThought { .. }
             | Event::ToolPlanned { .. }
             | Event::ToolProgress { .. }
+            | Event::FilesKept { .. }
             | Event::ApprovalRequested { .. }
             | Event::ApprovalDecided { .. }
             | Event::PlanUpdated { .. }

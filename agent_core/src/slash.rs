@@ -25,6 +25,7 @@ use crate::session::{Prompt, Session};
 use crate::title;
 use crate::tool::Tool;
 use crate::turn::TurnError;
+use crate::undo::{self, Wish};
 use crate::visible;
 
 /// A slash command as a surface offers it.
@@ -39,7 +40,7 @@ pub struct CommandInfo {
 }
 
 /// All commands, in the order they are offered.
-pub const COMMANDS: [CommandInfo; 13] = [
+pub const COMMANDS: [CommandInfo; 16] = [
     info("help", "List the commands", None),
     info("model", "Show the model, or switch to another", Some("provider/model")),
     info(
@@ -64,6 +65,17 @@ pub const COMMANDS: [CommandInfo; 13] = [
         "clear",
         "Forget the conversation so far; the files stay as they are",
         None,
+    ),
+    info(
+        "undo",
+        "Take the last turn back: its messages and what it changed in files",
+        Some("keep or force: what becomes of files that someone else has changed since"),
+    ),
+    info("redo", "Take the last undo back", Some("keep or force")),
+    info(
+        "rewind",
+        "List the last turns, or take so many of them back",
+        Some("number"),
     ),
     info(
         "steer",
@@ -105,6 +117,7 @@ enum Name {
     Context,
     Compact,
     Clear,
+    TakeBack(Wish),
     Steer,
     Search,
     Title,
@@ -129,6 +142,9 @@ pub(crate) fn parse(content: &[Content]) -> Option<Command> {
         "context" => Name::Context,
         "compact" => Name::Compact,
         "clear" => Name::Clear,
+        "undo" => Name::TakeBack(Wish::Undo),
+        "redo" => Name::TakeBack(Wish::Redo),
+        "rewind" => Name::TakeBack(Wish::Rewind),
         "steer" => Name::Steer,
         "search" => Name::Search,
         "title" => Name::Title,
@@ -154,7 +170,7 @@ pub(crate) fn acts_at_once(content: &[Content]) -> bool {
         | Name::Steer
         | Name::Search
         | Name::Version => true,
-        Name::Compact | Name::Clear | Name::Title => false,
+        Name::Compact | Name::Clear | Name::TakeBack(_) | Name::Title => false,
     })
 }
 
@@ -179,6 +195,21 @@ pub(crate) fn run(
         // First, so that the command and its answer are what is left.
         clear(session, prompt.turn);
     }
+    // The same, for the same reason.
+    let taken_back = match wish(command).filter(|_| !is_cancelled) {
+        Some(wish) => {
+            let argument = command.argument.as_str();
+            Some(undo::answer(
+                engine,
+                session,
+                wish,
+                argument,
+                prompt.turn,
+                &prompt.cancel,
+            ))
+        }
+        None => None,
+    };
     session.line.emit(
         Some(prompt.turn),
         Event::UserMessage {
@@ -191,7 +222,9 @@ pub(crate) fn run(
     if is_cancelled {
         return Ok((StopReason::Cancelled, Usage::default()));
     }
-    let (text, usage) = if command.name == Name::Compact {
+    let (text, usage) = if let Some(told) = taken_back {
+        (told?, Usage::default())
+    } else if command.name == Name::Compact {
         match compact(engine, session, command, &prompt.cancel, prompt.turn) {
             Err(TurnError::Provider(ProviderError::Cancelled)) => return Ok((StopReason::Cancelled, Usage::default())),
             done => done?,
@@ -206,6 +239,13 @@ pub(crate) fn run(
     speech.say(text, &prompt.cancel);
     speech.end();
     Ok((StopReason::EndTurn, usage))
+}
+
+fn wish(command: &Command) -> Option<Wish> {
+    if let Name::TakeBack(wish) = command.name {
+        return Some(wish);
+    }
+    None
 }
 
 fn compact(
@@ -256,8 +296,8 @@ fn answer(
         Name::Tools => tools(session),
         Name::Mcp => servers(session),
         Name::Context => context(engine, session)?,
-        // Its answer takes a while, and is given above.
-        Name::Compact => String::new(),
+        // Their answers are given above.
+        Name::Compact | Name::TakeBack(_) => String::new(),
         Name::Clear if argument.is_empty() => "The conversation so far is forgotten. Files stay as they are.".into(),
         Name::Clear => "`/clear` takes no argument, and nothing was forgotten. Say `/clear` alone.".into(),
         // With an argument it is no command but a message.

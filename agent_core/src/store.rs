@@ -13,11 +13,13 @@ mod grant;
 mod health;
 mod holding;
 mod index;
+mod kept;
 mod lease;
 mod list;
 mod location;
 mod log;
 mod message;
+mod moves;
 mod passage;
 mod queue;
 mod reader;
@@ -38,7 +40,7 @@ use rusqlite::Connection;
 use crate::approval::Grant;
 use crate::cancel::Cancel;
 use crate::clock::unix_ms;
-use crate::event::{Envelope, Event};
+use crate::event::{Envelope, Event, Hash};
 use crate::id::{SessionId, TurnId};
 use crate::outward::SessionPage;
 use crate::search::{Found, Part, Passage, Search};
@@ -53,9 +55,11 @@ use append::Append;
 use database::Database;
 use grant::GrantChange;
 pub use grant::StandingGrant;
+use kept::Keeping;
 use lease::Process;
 use list::{BadCursor, Filter};
 use location::Location;
+use moves::Move;
 use queue::{Outcome, Work};
 
 /// The store. Clones share it.
@@ -154,15 +158,43 @@ impl Store {
         if envelopes.is_empty() {
             return Kept::Stored;
         }
-        let kept = self.write_rows(session, envelopes, durability);
+        let kept = self.write_rows(session, envelopes, durability, None);
         self.database().queue.take_loss(session).map_or(kept, Kept::Lost)
     }
 
-    fn write_rows(&self, session: &SessionId, envelopes: Vec<Envelope>, durability: Durability) -> Kept {
+    /// Stores an event with bytes that it names by their hashes, which is safe from a power cut when this returns. A
+    /// session keeps so many bytes in all; what was kept first goes first.
+    pub fn keep(&self, session: &SessionId, envelope: Envelope, bytes: Vec<Arc<[u8]>>, limit: u64) -> Kept {
+        let keeping = Keeping::new(bytes, limit);
+        let kept = self.write_rows(session, vec![envelope], Durability::Disk, Some(keeping));
+        self.database().queue.take_loss(session).map_or(kept, Kept::Lost)
+    }
+
+    /// The bytes that were kept under this hash; none where they are not kept any more.
+    ///
+    /// # Errors
+    /// When the database can't be read.
+    pub fn kept(&self, hash: &Hash) -> Result<Option<Vec<u8>>, StoreError> {
+        let waiting = self.database().queue.appends(None);
+        let mut keeping = waiting.iter().filter_map(|entry| entry.append()?.keeping.as_ref());
+        if let Some(bytes) = keeping.find_map(|keeping| keeping.find(hash)) {
+            return Ok(Some(bytes.to_vec()));
+        }
+        self.database()
+            .read("what a file held".to_owned(), |connection| kept::read(connection, hash))
+    }
+
+    fn write_rows(
+        &self,
+        session: &SessionId,
+        envelopes: Vec<Envelope>,
+        durability: Durability,
+        keeping: Option<Keeping>,
+    ) -> Kept {
         let created = self.database().queue.created(session);
         let own = self.database().queue.are_own(&envelopes);
         match Append::new(session.clone(), envelopes, durability, created, &own) {
-            Ok(append) => match self.database().write(Work::Append(append)) {
+            Ok(append) => match self.database().write(Work::Append(append.beside(keeping))) {
                 Ok(Outcome::Written) => Kept::Stored,
                 Ok(Outcome::Held(held)) => Kept::Lost(held.not_saved()),
                 Ok(Outcome::Refused(reason)) => Kept::Lost(reason),
@@ -267,18 +299,14 @@ impl Store {
     /// When the database can't be read.
     pub fn hidden(&self, id: &SessionId) -> Result<Vec<RangeInclusive<u64>>, StoreError> {
         let waiting = self.database().queue.appends(Some(id));
-        let mut ranges = self.read_rows(id, format!("the history of session {id}"), |connection| {
-            reader::hidden(connection, id)
+        let mut moves = self.read_rows(id, format!("the history of session {id}"), |connection| {
+            moves::read(connection, id)
         })?;
         let appends = waiting.iter().filter_map(|entry| entry.append());
-        ranges.extend(
-            appends
-                .flat_map(|append| &append.envelopes)
-                .filter_map(reader::hidden_by),
-        );
-        ranges.sort_by_key(|range| *range.end());
-        ranges.dedup();
-        Ok(ranges)
+        moves.extend(appends.flat_map(|append| &append.envelopes).filter_map(Move::of));
+        moves.sort_by_key(|moved| moved.row);
+        moves.dedup();
+        Ok(moves::hidden(&moves))
     }
 
     /// Reads what is stored of a session, to be asked after looking at what waits. One without a row has nothing

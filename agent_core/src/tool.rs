@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::asker::Terminal;
 use crate::cancel::Cancel;
-use crate::event::{PlanEntry, Progress, ToolKind, ToolOutput};
+use crate::event::{OldFile, PlanEntry, Progress, ToolKind, ToolOutput};
 use crate::plan::{Location, Plan};
 use crate::provider::ToolSpec;
 
@@ -81,6 +81,9 @@ pub struct Run<'a> {
     pub cancel: &'a Cancel,
     /// Tells what is new. Cheap, never blocks; the caller limits the rate.
     pub report: &'a dyn Fn(Report),
+    /// Keeps what files hold that the call is about to change, all of them at once and before the first one changes.
+    /// Returns when that is stored; an error means that they must stay as they are.
+    pub keep: &'a dyn Fn(Vec<OldFile>) -> Result<(), ToolError>,
 }
 
 /// What a running call tells.

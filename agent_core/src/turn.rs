@@ -12,9 +12,9 @@ use crate::compact::{Compactor, Made, Reason};
 use crate::config::Config;
 use crate::end::End;
 use crate::engine::Engine;
-use crate::event::{ContextUse, ErrorClass, Event, Failure, HistoryMove, Severity, StopReason};
+use crate::event::{ContextUse, ErrorClass, Event, Failure, HistoryMove, OldFile, Severity, StopReason};
 use crate::history::History;
-use crate::id::{MessageId, TurnId};
+use crate::id::{MessageId, ToolCallId, TurnId};
 use crate::line::{Line, Voice};
 use crate::provider::{self, Finish, ModelRef, Provider, ProviderError, Reply, ToolSpec, Usage};
 use crate::session::{Prompt, Session};
@@ -48,6 +48,8 @@ pub(crate) struct Turn<'a> {
     pub(crate) repeats: Repeats,
     /// What a tool wants the user to answer in their next prompt; shown when the reply's calls have ended.
     pub(crate) question: Option<String>,
+    /// The user has been told of a file that is too large to be kept.
+    told_unkept: bool,
     /// The row of its prompt.
     first_row: u64,
 }
@@ -239,6 +241,28 @@ impl<'a> Turn<'a> {
         let envelope = self.session.line.emit(Some(self.id), event);
         self.history.follow(&envelope);
         envelope.seq
+    }
+
+    /// Keeps what files hold before a call changes them. A file that is larger than all that may be kept is told of.
+    pub(crate) fn keep(&mut self, call: ToolCallId, mut files: Vec<OldFile>) {
+        let limit = self.settings().config.undo.limit();
+        let is_large = |bytes: &Arc<[u8]>| bytes.len() as u64 > limit;
+        let mut too_large = None;
+        for file in &mut files {
+            if file.bytes.take_if(|bytes| is_large(bytes)).is_some() {
+                too_large = Some(file.file.place.path.clone());
+            }
+        }
+        if let Some(path) = too_large.filter(|_| limit > 0 && !self.told_unkept) {
+            self.told_unkept = true;
+            self.warn(
+                &format!("what {} held is not kept, and /undo can't put it back", path.display()),
+                "It is larger than undo.max_mb of the configuration.",
+            );
+        }
+        self.session.line.wait_for_room(&self.cancel);
+        let envelope = self.session.line.emit_kept(self.id, Some(call), files, limit);
+        self.history.follow(&envelope);
     }
 
     /// Stores a permission the user gave.

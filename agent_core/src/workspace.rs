@@ -7,8 +7,9 @@ use crate::asker::Asker;
 use crate::cancel::Cancel;
 use crate::config::Config;
 use crate::content::Content;
-use crate::event::Event;
+use crate::event::{Event, Hash};
 use crate::id::SessionId;
+use crate::plan::Place;
 use crate::server::{Server, ServerView};
 use crate::tool::Tool;
 
@@ -43,6 +44,59 @@ pub trait Workspace: Send + Sync {
     /// What a mention in the user's prompt puts in beside the mention itself: a file's text (with its `#L` range), a
     /// folder's listing, a picture, or a sentence that says why it was not put in. Never empty.
     fn mention(&self, uri: &str, cancel: &Cancel) -> Vec<Content>;
+
+    /// What a file holds now, on disk and in the editor.
+    ///
+    /// # Errors
+    /// A sentence for people where that can't be known: its place leads elsewhere by now, or something else is there.
+    fn look(&self, place: &Place, _cancel: &Cancel) -> Result<FileNow, String> {
+        Err(format!("{} is none of this session's files", place.path.display()))
+    }
+
+    /// Puts files back, all or none, each only if it still holds what it did when it was looked at.
+    ///
+    /// # Errors
+    /// A sentence for people: which file could not be put back, why, and what that leaves.
+    fn put_back(&self, _files: Vec<PutBack>, _cancel: &Cancel) -> Result<Vec<SavedOtherwise>, String> {
+        Ok(Vec::new())
+    }
+}
+
+/// What a file holds now.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FileNow {
+    /// Its bytes on disk; none where there is no file.
+    pub disk: Option<Arc<[u8]>>,
+    /// What the editor shows instead and has not saved.
+    pub unsaved: Option<Arc<[u8]>>,
+    /// Its permissions.
+    pub mode: Option<u32>,
+    /// So many of the folders that it would lie in are not there.
+    pub missing_folders: usize,
+}
+
+/// A file that is to be put back.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PutBack {
+    /// Where it is.
+    pub place: Place,
+    /// What it holds now.
+    pub now: FileNow,
+    /// What it is to hold, and its permissions where there is no file now; none for a file that goes, or has gone.
+    pub to: Option<(Arc<[u8]>, Option<u32>)>,
+    /// So many of the folders that it lies in go with it, if they are empty then.
+    pub folders: usize,
+}
+
+/// A file that the editor saved otherwise than it was told to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SavedOtherwise {
+    /// The file.
+    pub place: Place,
+    /// What it holds; none where there is no file.
+    pub holds: Option<Hash>,
+    /// A sentence about it, for people.
+    pub remark: String,
 }
 
 /// Where a session works.

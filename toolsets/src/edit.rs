@@ -4,15 +4,18 @@ use std::fs::{self, Permissions};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use agent_core::cancel::Cancel;
 use agent_core::change::FileChange;
+use agent_core::event::{Hash, KeptFile, OldFile};
 use agent_core::plan::Place;
-use agent_core::tool::ToolError;
+use agent_core::tool::{Run, ToolError};
 
 use crate::editor::{Editor, same_text};
 use crate::files::{Files, Loaded, fingerprint};
 use crate::held::{Held, NewFile};
+use crate::put_back::{missing_folders, mode_of};
 
 #[cfg(test)]
 mod tests;
@@ -34,13 +37,54 @@ pub(crate) struct Edit {
     pub(crate) shown: FileChange,
 }
 
-/// Does all edits, or none: a failure takes back what was done before it. Tells where the editor saved another text than
-/// it was given, as one that formats what it saves does; a sentence a file.
-pub(crate) fn commit(files: &Files, edits: &[Edit], cancel: &Cancel) -> Result<Vec<String>, ToolError> {
-    let mut starts = Vec::new();
-    for edit in edits {
-        starts.push(start(files, edit, cancel).map_err(|fault| fault.told(files, &edit.place))?);
+/// Does all edits, or none: a failure takes back what was done before it. What the files hold is kept before the first
+/// one changes. Tells where the editor saved another text than it was given, as one that formats what it saves does; a
+/// sentence a file.
+pub(crate) fn commit(files: &Files, edits: &[Edit], run: &Run<'_>) -> Result<Vec<String>, ToolError> {
+    let starts = starts(files, edits, run.cancel)?;
+    (run.keep)(edits.iter().map(Edit::old_file).collect())?;
+    let others = make_all(files, edits, starts, run.cancel)?;
+    if !others.is_empty() {
+        let corrected = others.iter().map(|other| OldFile {
+            file: KeptFile {
+                after: other.after.clone(),
+                ..edits[other.edit].old_file().file
+            },
+            bytes: None,
+        });
+        (run.keep)(corrected.collect())?;
     }
+    Ok(others.into_iter().map(|other| other.remark).collect())
+}
+
+/// The same for what is kept already. Nothing else is known of the files afterwards than what they hold.
+pub(crate) fn put(files: &Files, edits: &[Edit], cancel: &Cancel) -> Result<Vec<Other>, ToolError> {
+    let starts = starts(files, edits, cancel)?;
+    make_all(files, edits, starts, cancel)
+}
+
+/// A file that the editor saved otherwise.
+#[derive(Debug)]
+pub(crate) struct Other {
+    /// Which of the edits it is.
+    pub(crate) edit: usize,
+    /// What it holds now.
+    pub(crate) after: Option<Hash>,
+    /// What is to be said about it.
+    pub(crate) remark: String,
+}
+
+fn starts<'a>(files: &Files, edits: &'a [Edit], cancel: &Cancel) -> Result<Vec<Option<&'a [u8]>>, ToolError> {
+    let start = |edit| start(files, edit, cancel).map_err(|fault| fault.told(files, &edit.place));
+    edits.iter().map(start).collect()
+}
+
+fn make_all(
+    files: &Files,
+    edits: &[Edit],
+    starts: Vec<Option<&[u8]>>,
+    cancel: &Cancel,
+) -> Result<Vec<Other>, ToolError> {
     let mut undo = Undo::default();
     let mut made = Vec::new();
     for (edit, start) in edits.iter().zip(starts) {
@@ -50,22 +94,26 @@ pub(crate) fn commit(files: &Files, edits: &[Edit], cancel: &Cancel) -> Result<V
         }
         undo.done.push(edit);
     }
-    let mut remarks = Vec::new();
-    for (edit, made) in edits.iter().zip(made) {
+    let mut others = Vec::new();
+    for (index, (edit, made)) in edits.iter().zip(made).enumerate() {
         match (&edit.after, made) {
             (Some(after), Made::AsShown) if edit.known => files.saw(&edit.place, fingerprint(after)),
             (_, Made::AsShown) => files.forget(&edit.place),
-            (_, Made::Otherwise) => {
+            (_, Made::Otherwise(found)) => {
                 files.forget(&edit.place);
                 let shown = files.places.shown(&edit.place.path);
-                remarks.push(format!(
-                    "{shown}: the editor saved another text than it was given, perhaps since it formats what it saves; read \
-                     it again before you change it further"
-                ));
+                others.push(Other {
+                    edit: index,
+                    after: found.as_deref().map(Hash::of),
+                    remark: format!(
+                        "{shown}: the editor saved another text than it was given, perhaps since it formats what it \
+                         saves; read it again before you change it further"
+                    ),
+                });
             }
         }
     }
-    Ok(remarks)
+    Ok(others)
 }
 
 /// What is on disk now. Fails if the file, there or in the editor, is not what the edit was made from; what was not saved
@@ -84,8 +132,8 @@ fn start<'a>(files: &Files, edit: &'a Edit, cancel: &Cancel) -> Result<Option<&'
 /// How an edit was made.
 enum Made {
     AsShown,
-    /// The editor saved something else.
-    Otherwise,
+    /// The editor saved something else: this.
+    Otherwise(Option<Vec<u8>>),
 }
 
 /// Makes one edit, of a file that holds `start`. The places are asked about again, since the files before this one took
@@ -107,7 +155,7 @@ fn make(
     if let Some((editor, after)) = edit.editor(files) {
         match by_editor(files, editor, edit, &step, after, folders, cancel)? {
             Saved::AsShown => return Ok(Made::AsShown),
-            Saved::Otherwise => return Ok(Made::Otherwise),
+            Saved::Otherwise(on_disk) => return Ok(Made::Otherwise(on_disk)),
             Saved::Not(on_disk) => found = on_disk,
         }
         step.from = found.as_deref();
@@ -125,7 +173,7 @@ fn make(
 /// What came of having the editor write a file.
 enum Saved {
     AsShown,
-    Otherwise,
+    Otherwise(Option<Vec<u8>>),
     /// It did not save it: this is on disk.
     Not(Option<Vec<u8>>),
 }
@@ -154,7 +202,7 @@ fn by_editor(
     let is_old = found.as_deref() == step.from || found.as_deref() == edit.base();
     let has_other_ends = found.as_deref().is_some_and(|found| same_text(found, after));
     match says_so {
-        Ok(true) if !is_old && !has_other_ends => Ok(Saved::Otherwise),
+        Ok(true) if !is_old && !has_other_ends => Ok(Saved::Otherwise(found)),
         Ok(true) => Ok(Saved::Not(found)),
         // It may have written something all the same, and whatever that is was not asked for.
         Ok(false) | Err(_) => Ok(Saved::Not(step.from.map(<[u8]>::to_vec))),
@@ -165,6 +213,15 @@ impl Edit {
     /// What it was made from.
     pub(crate) fn base(&self) -> Option<&[u8]> {
         self.unsaved.as_deref().or(self.before.as_deref())
+    }
+
+    /// What is to be kept before it is made.
+    fn old_file(&self) -> OldFile {
+        let bytes = self.base().map(Arc::<[u8]>::from);
+        let before = bytes.map(|bytes| (bytes, mode_of(&self.place.real)));
+        let mut old = OldFile::new(self.place.clone(), before, self.after.as_deref().map(Hash::of));
+        old.file.folders = missing_folders(&self.place.real);
+        old
     }
 
     /// The editor, if it is to write this, and what it is to write. A file that takes the place of another one keeps its

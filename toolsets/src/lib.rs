@@ -22,6 +22,7 @@ mod place;
 mod private;
 mod process;
 mod process_tool;
+mod put_back;
 mod read_file;
 mod rules;
 mod runs;

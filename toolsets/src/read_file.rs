@@ -348,6 +348,7 @@ mod tests {
         let run = Run {
             cancel: &Cancel::new(),
             report: &|_| {},
+            keep: &|_| Ok(()),
         };
         let error = (planned.action)(&run).unwrap_err();
         assert!(error.message.contains("changed since it was shown"), "{error}");

@@ -96,6 +96,7 @@ pub(crate) fn call(tool: &dyn Tool, input: Value) -> Result<ToolOutput, ToolErro
     (planned.action)(&Run {
         cancel: &Cancel::new(),
         report: &|_| {},
+        keep: &|_| Ok(()),
     })
 }
 

@@ -202,6 +202,7 @@ mod tests {
             (planned.action)(&Run {
                 cancel: &Cancel::new(),
                 report: &report,
+                keep: &|_| Ok(()),
             })
         });
         (result.map(|output| output.text), told.into_inner())

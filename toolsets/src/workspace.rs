@@ -9,10 +9,11 @@ use agent_core::config::{Config, FilesBackend};
 use agent_core::content::Content;
 use agent_core::event::Event;
 use agent_core::id::SessionId;
+use agent_core::plan::Place;
 use agent_core::server::ServerView;
 use agent_core::store::Store;
 use agent_core::tool::Tool;
-use agent_core::workspace::{RuleBook, Scope, Surroundings, Workspace, Workspaces};
+use agent_core::workspace::{FileNow, PutBack, RuleBook, SavedOtherwise, Scope, Surroundings, Workspace, Workspaces};
 
 use crate::ask_user::AskUser;
 use crate::command::Judge;
@@ -24,6 +25,7 @@ use crate::patch::Patch;
 use crate::place::Places;
 use crate::process::{Environment, Hidden, Processes};
 use crate::process_tool::Process;
+use crate::put_back;
 use crate::read_file::ReadFile;
 use crate::rules;
 use crate::runs::Runs;
@@ -209,6 +211,14 @@ impl Workspace for LocalWorkspace {
 
     fn mention(&self, uri: &str, cancel: &Cancel) -> Vec<Content> {
         vec![mention::read(&self.files, uri, cancel)]
+    }
+
+    fn look(&self, place: &Place, cancel: &Cancel) -> Result<FileNow, String> {
+        put_back::look(&self.files, place, cancel).map_err(|error| error.message)
+    }
+
+    fn put_back(&self, files: Vec<PutBack>, cancel: &Cancel) -> Result<Vec<SavedOtherwise>, String> {
+        put_back::put_back(&self.files, files, cancel).map_err(|error| error.message)
     }
 }
 

@@ -167,7 +167,7 @@ fn planned(files: Arc<Files>, edit: Edit) -> Planned {
         },
         locations,
         action: Box::new(move |run| {
-            let remarks = edit::commit(&files, &[edit], run.cancel)?;
+            let remarks = edit::commit(&files, &[edit], run)?;
             Ok(ToolOutput {
                 display: Display::AsPlanned,
                 ..ToolOutput::text(edit::told(text, &remarks))
@@ -210,6 +210,7 @@ mod tests {
         let run = Run {
             cancel: &cancel,
             report: &|_| {},
+            keep: &|_| Ok(()),
         };
         let late = (planned.action)(&run).unwrap_err();
         let patch = crate::patch::Patch::new(Arc::clone(&room.files));
@@ -356,6 +357,7 @@ mod tests {
         let run = Run {
             cancel: &Cancel::new(),
             report: &|_| {},
+            keep: &|_| Ok(()),
         };
         assert!(
             (planned.action)(&run)

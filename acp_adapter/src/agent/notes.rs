@@ -42,6 +42,7 @@ impl Notes {
             | Event::ToolPlanned { .. }
             | Event::ToolProgress { .. }
             | Event::ToolFinished { .. }
+            | Event::FilesKept { .. }
             | Event::ApprovalRequested { .. }
             | Event::ApprovalDecided { .. }
             | Event::PlanUpdated { .. }

@@ -6,13 +6,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread;
 
-use crossbeam_channel::{Receiver, Sender};
+use crossbeam_channel::{Receiver, Sender, bounded};
 use parking_lot::Mutex;
 use serde_json::Value;
 
 use crate::asker::Terminal;
 use crate::cancel::Cancel;
-use crate::event::{PlanEntry, Progress, ToolOutput};
+use crate::event::{OldFile, PlanEntry, Progress, ToolOutput};
 use crate::id::ToolCallId;
 use crate::plan::{Location, Plan};
 use crate::tool::{Report, Run, Tool, ToolError};
@@ -129,6 +129,12 @@ pub(super) enum FromLane {
         id: ToolCallId,
         text: String,
     },
+    Keep {
+        id: ToolCallId,
+        files: Vec<OldFile>,
+        /// Sent on once that is stored; dropped where it will not be.
+        kept: Sender<()>,
+    },
     Finished {
         id: ToolCallId,
         result: Result<ToolOutput, ToolError>,
@@ -165,7 +171,15 @@ impl Job {
         Some((planned.action)(&Run {
             cancel: &self.cancel,
             report: &report,
+            keep: &|files| self.keep(files, to_turn),
         }))
+    }
+
+    fn keep(&self, files: Vec<OldFile>, to_turn: &Sender<FromLane>) -> Result<(), ToolError> {
+        let (kept, is_kept) = bounded(1);
+        let id = self.id.clone();
+        let _ = to_turn.send(FromLane::Keep { id, files, kept });
+        is_kept.recv().map_err(|_| ToolError::new(LATE))
     }
 
     fn report(&self, report: Report, to_turn: &Sender<FromLane>) {
@@ -193,5 +207,7 @@ impl Job {
         let _ = to_turn.send(message);
     }
 }
+
+const LATE: &str = "The call was left behind before it changed anything; no file was changed.";
 
 const FAULT: &str = "The tool failed by a fault of its own; the fault is in the log. Try another way.";

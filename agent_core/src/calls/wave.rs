@@ -184,7 +184,13 @@ impl<'t, 'a> Wave<'t, 'a> {
             }
             FromLane::Terminal { id, terminal } => self.goes_on_in(id, terminal),
             FromLane::Question { id, text } if self.open.contains_key(&id) => self.turn.question = Some(text),
-            FromLane::Todo { .. } | FromLane::Question { .. } => tracing::debug!("a call that was left behind goes on"),
+            FromLane::Keep { id, files, kept } if self.open.contains_key(&id) => {
+                self.turn.keep(id, files);
+                let _ = kept.send(());
+            }
+            FromLane::Todo { .. } | FromLane::Question { .. } | FromLane::Keep { .. } => {
+                tracing::debug!("a call that was left behind goes on")
+            }
             FromLane::Finished { id, result } => self.finished(&id, result),
         }
     }

@@ -59,6 +59,7 @@ pub(crate) fn pieces(envelope: Envelope) -> Box<dyn Iterator<Item = Envelope>> {
         | Event::ToolPlanned { .. }
         | Event::ToolProgress { .. }
         | Event::ToolFinished { .. }
+        | Event::FilesKept { .. }
         | Event::ApprovalRequested { .. }
         | Event::ApprovalDecided { .. }
         | Event::PlanUpdated { .. }

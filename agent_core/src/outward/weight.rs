@@ -54,7 +54,8 @@ fn event_weight(event: &Event) -> usize {
             Compaction::Outputs | Compaction::Pictures => 0,
         },
         Event::PlanUpdated { entries } => entries.iter().map(|entry| entry.content.len()).sum(),
-        Event::ApprovalDecided { .. }
+        Event::FilesKept { .. }
+        | Event::ApprovalDecided { .. }
         | Event::Notice { .. }
         | Event::HistoryMoved { .. }
         | Event::SessionChanged { .. }

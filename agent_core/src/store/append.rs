@@ -7,6 +7,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::blob::{self, Bytes};
 use super::index::Indexing;
+use super::kept::Keeping;
 use super::passage;
 use super::queue::Fault;
 use super::value::column;
@@ -24,6 +25,8 @@ pub(super) struct Append {
     /// The session as it was created, while it has no row.
     pub(super) created: Option<Arc<SessionRecord>>,
     pub(super) at_ms: i64,
+    /// Bytes that the events name and do not hold.
+    pub(super) keeping: Option<Keeping>,
     rows: Vec<EventRow>,
     real_cwd: Option<PathBuf>,
 }
@@ -63,7 +66,13 @@ impl Append {
             durability,
             created,
             at_ms: unix_ms(),
+            keeping: None,
         })
+    }
+
+    /// The same, with bytes that the events name.
+    pub(super) fn beside(self, keeping: Option<Keeping>) -> Self {
+        Self { keeping, ..self }
     }
 
     /// Roughly the bytes it takes while it waits: each event is there twice, as itself and as a row.
@@ -72,7 +81,7 @@ impl Append {
         let found = |row: &EventRow| row.found.as_ref().map_or(0, |(_, text)| text.len());
         let row =
             |row: &EventRow| FLAT + 2 * row.body.len() + found(row) + row.bytes.iter().map(Bytes::len).sum::<usize>();
-        self.rows.iter().map(row).sum()
+        self.rows.iter().map(row).sum::<usize>() + self.keeping.as_ref().map_or(0, Keeping::len)
     }
 }
 
@@ -116,6 +125,9 @@ pub(super) fn write(connection: &Connection, append: &Append, indexing: Indexing
     let mut record = session_row(connection, append)?;
     let key = session::key(connection, &append.session)?;
     let mut activity = None;
+    if let Some(keeping) = &append.keeping {
+        keeping.write(connection)?;
+    }
     for (envelope, row) in append.envelopes.iter().zip(&append.rows) {
         if let Some(id) = insert(connection, append, key, envelope, row)? {
             session::fold(&mut record, envelope, append.at_ms);
@@ -128,6 +140,9 @@ pub(super) fn write(connection: &Connection, append: &Append, indexing: Indexing
     }
     if let Some(activity) = activity {
         session::update(connection, &record, append.real_cwd.as_deref(), activity)?;
+    }
+    if let Some(keeping) = &append.keeping {
+        keeping.make_room(connection, &append.session)?;
     }
     Ok(())
 }
@@ -205,6 +220,7 @@ fn kind(event: &Event) -> &'static str {
         Event::ToolPlanned { .. } => "tool_planned",
         Event::ToolProgress { .. } => "tool_progress",
         Event::ToolFinished { .. } => "tool_finished",
+        Event::FilesKept { .. } => "files_kept",
         Event::ApprovalRequested { .. } => "approval_requested",
         Event::ApprovalDecided { .. } => "approval_decided",
         Event::PlanUpdated { .. } => "plan_updated",

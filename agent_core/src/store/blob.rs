@@ -1,21 +1,32 @@
 //! Images inside events: taken out before an event is stored, put back when it is read.
 
-use std::fmt::Write;
 use std::sync::Arc;
 
 use rusqlite::{Connection, OptionalExtension, params};
-use sha2::{Digest, Sha256};
 
 use crate::content::{Blob, Content};
-use crate::event::Event;
+use crate::event::{Event, Hash};
 
 /// Bytes under their hash.
 pub(super) struct Bytes {
-    sha256: String,
+    hash: Hash,
     bytes: Arc<[u8]>,
 }
 
 impl Bytes {
+    pub(super) fn new(bytes: Arc<[u8]>) -> Self {
+        let hash = Hash::of(&bytes);
+        Self { hash, bytes }
+    }
+
+    pub(super) fn has(&self, hash: &Hash) -> bool {
+        self.hash == *hash
+    }
+
+    pub(super) fn bytes(&self) -> Arc<[u8]> {
+        self.bytes.clone()
+    }
+
     pub(super) fn len(&self) -> usize {
         self.bytes.len()
     }
@@ -33,10 +44,9 @@ pub(super) fn take_out(event: &mut Event) -> Vec<Bytes> {
     let mut taken = Vec::new();
     for blob in blobs(event) {
         if let Blob::Inline(bytes) = blob {
-            let bytes = bytes.clone();
-            let sha256 = hex(&Sha256::digest(&bytes));
-            *blob = Blob::Stored(sha256.clone());
-            taken.push(Bytes { sha256, bytes });
+            let bytes = Bytes::new(bytes.clone());
+            *blob = Blob::Stored(bytes.hash.hex().to_owned());
+            taken.push(bytes);
         }
     }
     taken
@@ -59,12 +69,13 @@ pub(super) fn put_back(connection: &Connection, event: &mut Event) -> rusqlite::
 pub(super) fn write(connection: &Connection, bytes: &Bytes) -> rusqlite::Result<()> {
     connection.execute(
         "INSERT OR IGNORE INTO blobs (sha256, bytes) VALUES (?1, ?2)",
-        params![bytes.sha256, &*bytes.bytes],
+        params![bytes.hash.hex(), &*bytes.bytes],
     )?;
     Ok(())
 }
 
-fn read(connection: &Connection, sha256: &str) -> rusqlite::Result<Option<Vec<u8>>> {
+/// Reads bytes by the hash in hexadecimal.
+pub(super) fn read(connection: &Connection, sha256: &str) -> rusqlite::Result<Option<Vec<u8>>> {
     connection
         .query_row("SELECT bytes FROM blobs WHERE sha256 = ?1", [sha256], |row| row.get(0))
         .optional()
@@ -87,6 +98,7 @@ fn lists(event: &Event) -> [&[Content]; 2] {
         | Event::ToolStarted { .. }
         | Event::ToolPlanned { .. }
         | Event::ToolProgress { .. }
+        | Event::FilesKept { .. }
         | Event::ApprovalRequested { .. }
         | Event::ApprovalDecided { .. }
         | Event::PlanUpdated { .. }
@@ -110,6 +122,7 @@ fn lists_mut(event: &mut Event) -> [&mut [Content]; 2] {
         | Event::ToolStarted { .. }
         | Event::ToolPlanned { .. }
         | Event::ToolProgress { .. }
+        | Event::FilesKept { .. }
         | Event::ApprovalRequested { .. }
         | Event::ApprovalDecided { .. }
         | Event::PlanUpdated { .. }
@@ -121,11 +134,4 @@ fn lists_mut(event: &mut Event) -> [&mut [Content]; 2] {
         | Event::TurnFinished { .. }
         | Event::TurnFailed { .. } => [&mut [], &mut []],
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        write!(text, "{byte:02x}").expect("a string takes any text");
-        text
-    })
 }

@@ -13,7 +13,7 @@ use super::index::Indexing;
 use super::lease::{self, Process};
 use super::queue::Fault;
 use super::value::{column, count};
-use super::{Durability, Parent, SessionRecord, location, message, reader, session};
+use super::{Durability, Parent, SessionRecord, location, message, moves, reader, session};
 use crate::approval::Mode;
 use crate::event::{Envelope, Event, SessionChange};
 use crate::id::SessionId;
@@ -126,8 +126,9 @@ fn begun(fork: &Fork, parent: SessionRecord, now_ms: i64) -> SessionRecord {
 
 /// The rows up to one that are in the history.
 fn visible(connection: &Connection, from: &SessionId, upto: u64) -> rusqlite::Result<Vec<RangeInclusive<u64>>> {
-    let mut hidden = reader::hidden(connection, from)?;
-    hidden.retain(|range| *range.end() <= upto);
+    let mut moves = moves::read(connection, from)?;
+    moves.retain(|moved| moved.row <= upto);
+    let mut hidden = moves::hidden(&moves);
     hidden.sort_by_key(|range| *range.start());
     let mut ranges = Vec::new();
     let mut next = 1;

@@ -44,6 +44,7 @@ pub(super) fn of(event: &Event) -> Option<(Role, Cow<'_, str>)> {
         | Event::ToolPlanned { .. }
         | Event::ToolProgress { .. }
         | Event::ToolFinished { .. }
+        | Event::FilesKept { .. }
         | Event::ApprovalRequested { .. }
         | Event::ApprovalDecided { .. }
         | Event::PlanUpdated { .. }

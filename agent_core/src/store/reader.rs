@@ -1,6 +1,5 @@
 //! Reading: a few connections of its own for a file, the writer's for a store in memory.
 
-use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,7 +9,7 @@ use rusqlite::{Connection, Row, params};
 
 use super::value::{column, count};
 use super::{blob, schema};
-use crate::event::{Envelope, Event};
+use crate::event::Envelope;
 use crate::id::{SessionId, TurnId};
 
 /// Connections that read a file at the same time, and those that search it: a search may take long, and nobody else waits
@@ -149,26 +148,6 @@ pub(super) fn envelope(session: &SessionId, row: &Row<'_>) -> rusqlite::Result<O
             Ok(None)
         }
     }
-}
-
-/// The rows that moves of the history took out, each range with the row of the move itself.
-pub(super) fn hidden(connection: &Connection, session: &SessionId) -> rusqlite::Result<Vec<RangeInclusive<u64>>> {
-    let mut statement = connection
-        .prepare("SELECT seq, turn, body FROM events WHERE session = (SELECT key FROM sessions WHERE id = ?1) AND kind = 'history_moved' ORDER BY seq")?;
-    let mut rows = statement.query([session.as_str()])?;
-    let mut ranges = Vec::new();
-    while let Some(row) = rows.next()? {
-        ranges.extend(envelope(session, row)?.as_ref().and_then(hidden_by));
-    }
-    Ok(ranges)
-}
-
-/// The rows that an event takes out, if it does.
-pub(super) fn hidden_by(envelope: &Envelope) -> Option<RangeInclusive<u64>> {
-    if let Event::HistoryMoved { keep_upto, .. } = envelope.event {
-        return Some(keep_upto + 1..=envelope.seq);
-    }
-    None
 }
 
 /// The stored sessions whose ids begin or end so, the newest ids first, at most [`FOUND`].

@@ -58,6 +58,8 @@ pub(super) fn fold(record: &mut SessionRecord, envelope: &Envelope, at_ms: i64) 
                         ..ContextUse::default()
                     });
                 }
+                // How full it is then, the next step says.
+                HistoryMove::Undo | HistoryMove::Redo => record.context = None,
                 HistoryMove::Refusal => {}
             }
         }
@@ -67,6 +69,7 @@ pub(super) fn fold(record: &mut SessionRecord, envelope: &Envelope, at_ms: i64) 
         | Event::ToolPlanned { .. }
         | Event::ToolProgress { .. }
         | Event::ToolFinished { .. }
+        | Event::FilesKept { .. }
         | Event::ApprovalRequested { .. }
         | Event::ApprovalDecided { .. }
         | Event::PlanUpdated { .. }

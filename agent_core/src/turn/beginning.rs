@@ -42,6 +42,7 @@ impl<'a> Turn<'a> {
             spending: Spending::default(),
             repeats: Repeats::default(),
             question: None,
+            told_unkept: false,
             first_row: 0,
         };
         let (context, told) = if stop.is_none() {

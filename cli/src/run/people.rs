@@ -246,6 +246,8 @@ impl<T: Write, S: Write> People<T, S> {
         match why {
             HistoryMove::Clear => self.say(DIM, "the conversation begins anew"),
             HistoryMove::Refusal => self.say(DIM, "the refused prompt is out of the conversation"),
+            // The answer says it.
+            HistoryMove::Undo | HistoryMove::Redo => Ok(()),
         }
     }
 
@@ -259,6 +261,7 @@ impl<T: Write, S: Write> People<T, S> {
             }
             Event::UserMessage { .. }
             | Event::UserSteered { .. }
+            | Event::FilesKept { .. }
             | Event::StepFinished { .. }
             | Event::Compacted { .. } => Ok(()),
             Event::AgentText { text, .. } => self.answer(text),

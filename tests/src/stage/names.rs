@@ -66,6 +66,7 @@ impl Names {
             Event::ApprovalDecided { id, decision, by, .. } => {
                 format!("decided {}: {decision:?} by {by:?}", self.name('q', id.as_str()))
             }
+            Event::FilesKept { files, .. } => format!("kept {}", files.len()),
             Event::PlanUpdated { entries } => {
                 let entries: Vec<&str> = entries.iter().map(|entry| entry.content.as_str()).collect();
                 format!("todo: {}", entries.join("; "))

@@ -31,4 +31,5 @@ mod queue;
 mod searching;
 mod sessions;
 mod steering;
+mod undo;
 mod web;

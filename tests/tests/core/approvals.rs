@@ -30,6 +30,7 @@ fn an_edit_is_shown_asked_and_made() {
            plan c1: change nothing -> "x\n"
            ask q1 about c1: allow_once allow_always reject_once
            decided q1: Allowed by User
+           kept 1
            text m1: done
            step 2: Stop
            turn: EndTurn"#,

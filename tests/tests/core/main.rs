@@ -8,6 +8,7 @@ mod cancels;
 mod loads;
 mod queue;
 mod replies;
+mod undo;
 
 use agent_core::approval::UserAnswer;
 use agent_core::event::Event;

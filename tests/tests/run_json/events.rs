@@ -3,10 +3,10 @@
 use agent_core::approval::{Approval, ApprovalOption, DecidedBy, Decision, Grant, OptionKind};
 use agent_core::content::{Blob, Content};
 use agent_core::event::{
-    CallInput, Compaction, ContextUse, Display, ErrorClass, Event, Failure, HistoryMove, PlanEntry, PlanStatus,
-    Progress, SessionChange, Severity, StopReason, ToolCall, ToolKind, ToolOutcome, ToolOutput, ToolStatus,
+    CallInput, Compaction, ContextUse, Display, ErrorClass, Event, Failure, Hash, HistoryMove, OldFile, PlanEntry,
+    PlanStatus, Progress, SessionChange, Severity, StopReason, ToolCall, ToolKind, ToolOutcome, ToolOutput, ToolStatus,
 };
-use agent_core::plan::{ExactCommand, Location, Plan};
+use agent_core::plan::{ExactCommand, Location, Place, Plan};
 use agent_core::provider::{Finish, Native, Origin, Usage};
 use serde_json::json;
 
@@ -46,7 +46,8 @@ fn next(event: Option<&Event>) -> Option<Event> {
         Some(Event::ToolProgress { .. }) => tool_finished(),
         Some(Event::ToolFinished { .. }) => approval_requested(),
         Some(Event::ApprovalRequested { .. }) => approval_decided(),
-        Some(Event::ApprovalDecided { .. }) => plan_updated(),
+        Some(Event::ApprovalDecided { .. }) => files_kept(),
+        Some(Event::FilesKept { .. }) => plan_updated(),
         Some(Event::PlanUpdated { .. }) => step_finished(),
         Some(Event::StepFinished { .. }) => Event::Notice {
             severity: Severity::Info,
@@ -92,6 +93,19 @@ fn content() -> Vec<Content> {
             name: "a".into(),
         },
     ]
+}
+
+fn files_kept() -> Event {
+    let place = Place {
+        path: "/w/a".into(),
+        real: "/w/a".into(),
+    };
+    let mut old = OldFile::new(place, Some((b"a".as_slice().into(), Some(0o644))), Some(Hash::of(b"b")));
+    old.file.folders = 1;
+    Event::FilesKept {
+        call: Some("c".into()),
+        files: vec![old.file],
+    }
 }
 
 fn tool_started() -> Event {

@@ -39,7 +39,12 @@ fn every_fixed_word_is_named() {
             PlanStatus::Cancelled
         ]),
         json!([Severity::Info, Severity::Warning, Severity::Error]),
-        json!([HistoryMove::Clear, HistoryMove::Refusal]),
+        json!([
+            HistoryMove::Clear,
+            HistoryMove::Refusal,
+            HistoryMove::Undo,
+            HistoryMove::Redo
+        ]),
         json!([
             StopReason::EndTurn,
             StopReason::MaxTokens,

@@ -31,7 +31,7 @@ fn each_event_leads_to_these_messages() {
 #[test]
 fn every_event_has_a_row() {
     let covered: BTreeSet<usize> = rows().iter().map(|row| number(&row.event)).collect();
-    assert_eq!(covered, (0..18).collect());
+    assert_eq!(covered, (0..19).collect());
 }
 
 pub(crate) fn rows() -> Vec<Row> {
@@ -66,6 +66,7 @@ fn number(event: &Event) -> usize {
         Event::TurnFinished { .. } => 14,
         Event::TurnFailed { .. } => 15,
         Event::UserSteered { .. } => 17,
+        Event::FilesKept { .. } => 18,
     }
 }
 

@@ -32,7 +32,7 @@ proptest! {
         prop_assume!(place.real.starts_with(room.path("")) || place.real.starts_with(&outside));
         let mut edit = edit(&room, "x", Some("text"));
         edit.place = place.clone();
-        prop_assume!(commit(&room.files, &[edit], &Cancel::new()).is_ok());
+        prop_assume!(put(&room.files, &[edit], &Cancel::new()).is_ok());
         prop_assert_eq!(fs::canonicalize(&place.path).unwrap(), place.real.clone());
         prop_assert_eq!(fs::read_to_string(&place.real).unwrap(), "text");
     }
@@ -92,7 +92,7 @@ fn a_later_failure_takes_back_what_was_written() {
         ("x/y", Some("y")),
     ];
     let edits = names.map(|(name, after)| edit(&room, name, after));
-    let error = commit(&room.files, &edits, &Cancel::new()).unwrap_err();
+    let error = put(&room.files, &edits, &Cancel::new()).unwrap_err();
     assert!(error.message.contains("no file was changed"), "{error}");
     assert_eq!((room.text("a"), room.text("gone")), ("a1".to_owned(), "g1".to_owned()));
     assert!(!room.path("new").exists() && !room.path("x").exists());
@@ -110,7 +110,7 @@ fn nothing_is_written_over_what_was_not_shown() {
     ];
     for (name, content) in [("a", "other"), ("c", "other")] {
         room.write(name, content);
-        let error = commit(&room.files, &edits, &Cancel::new()).unwrap_err();
+        let error = put(&room.files, &edits, &Cancel::new()).unwrap_err();
         assert!(error.message.contains("has changed since it was shown"), "{error}");
         assert_eq!((room.text(name), room.text("b")), ("other".to_owned(), "b1".to_owned()));
         room.write("a", "a1");
@@ -223,7 +223,7 @@ fn folders_that_change_places_all_the_time_lead_nowhere_else() {
             let edit = try_edit(&room, &name, after.as_deref());
             let inside = edit.ok().filter(|edit| edit.place.real.starts_with(room.path("")));
             let some = inside.filter(|edit| edit.before != edit.after);
-            done += usize::from(some.is_some_and(|edit| commit(&room.files, &[edit], &Cancel::new()).is_ok()));
+            done += usize::from(some.is_some_and(|edit| put(&room.files, &[edit], &Cancel::new()).is_ok()));
         }
         stop.store(true, Ordering::Relaxed);
     });
@@ -247,7 +247,7 @@ fn what_others_wrote_over_a_part_of_a_failed_change_stays() {
         ("made", Some("new")),
     ]
     .map(|(name, after)| edit(&room, name, after));
-    commit(&room.files, &edits, &Cancel::new()).unwrap();
+    put(&room.files, &edits, &Cancel::new()).unwrap();
     for name in ["a", "gone", "made"] {
         room.write(name, "newer");
     }
@@ -271,7 +271,7 @@ fn each_file_that_cannot_be_put_back_says_why() {
         room.write(name, "old");
     }
     let edits = [("a", Some("new")), ("sub/b", Some("new"))].map(|(name, after)| edit(&room, name, after));
-    commit(&room.files, &edits, &Cancel::new()).unwrap();
+    put(&room.files, &edits, &Cancel::new()).unwrap();
     // The folder has become a file.
     fs::rename(room.path("sub"), room.path("moved")).unwrap();
     room.write("sub", "other");
@@ -293,7 +293,7 @@ fn no_folders_are_made_deeper_than_a_path_can_name() {
     let place = room.files.places.resolve(&"x/".repeat(5000)).unwrap();
     let mut deep = edit(&room, "x", Some("text"));
     deep.place = place;
-    let error = commit(&room.files, &[deep], &Cancel::new()).unwrap_err();
+    let error = put(&room.files, &[deep], &Cancel::new()).unwrap_err();
     assert!(error.message.contains("too long"), "{error}");
     assert!(!room.path("x").exists());
 }

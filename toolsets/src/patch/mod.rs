@@ -186,7 +186,7 @@ fn planned(files: Arc<Files>, finished: draft::Finished) -> Planned {
         plan: Plan::Change { changes },
         locations: finished.locations,
         action: Box::new(move |run| {
-            let remarks = edit::commit(&files, &finished.edits, run.cancel)?;
+            let remarks = edit::commit(&files, &finished.edits, run)?;
             Ok(ToolOutput {
                 display: Display::AsPlanned,
                 ..ToolOutput::text(edit::told(finished.summary, &remarks))

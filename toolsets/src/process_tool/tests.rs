@@ -29,6 +29,7 @@ impl Process {
         let run = Run {
             cancel: &cancel,
             report: &|_| {},
+            keep: &|_| Ok(()),
         };
         (self.plan(&input, &Cancel::new())?.action)(&run)
     }
@@ -148,6 +149,7 @@ fn a_cancel_ends_the_wait_and_not_the_command() {
     let run = Run {
         cancel: &cancel,
         report: &|_| {},
+        keep: &|_| Ok(()),
     };
     assert_eq!((planned.action)(&run).unwrap_err().message, "cancelled; p1 goes on");
     assert_eq!(process.text(json!({ "action": "poll", "id": "p1" })), "p1 runs");

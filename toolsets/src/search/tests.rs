@@ -198,6 +198,7 @@ fn a_cancelled_search_ends() {
     let run = Run {
         cancel: &cancel,
         report: &|_| {},
+        keep: &|_| Ok(()),
     };
     assert!((planned.action)(&run).unwrap_err().message.contains("cancelled"));
 }

@@ -43,7 +43,11 @@ impl Bench {
 
     fn run_with(&self, input: Value, cancel: &Cancel, report: &dyn Fn(Report)) -> Result<ToolOutput, ToolError> {
         let planned = self.terminal.plan(&input, &Cancel::new())?;
-        (planned.action)(&Run { cancel, report })
+        (planned.action)(&Run {
+            cancel,
+            report,
+            keep: &|_| Ok(()),
+        })
     }
 
     fn text(&self, command: &str) -> String {
@@ -202,6 +206,7 @@ fn a_command_is_not_run_in_another_folder_than_shown() {
     let run = Run {
         cancel: &Cancel::new(),
         report: &|_| {},
+        keep: &|_| Ok(()),
     };
     assert!((planned.action)(&run).unwrap_err().message.contains("another folder"));
     assert!(!other.join("M").exists());

@@ -50,7 +50,10 @@ pub enum Effect {
 pub fn live(envelope: Envelope, client: &Client) -> Vec<Effect> {
     match envelope.event {
         // The client shows what its user says by itself.
-        Event::UserMessage { .. } | Event::UserSteered { .. } | Event::HistoryMoved { .. } => Vec::new(),
+        Event::UserMessage { .. }
+        | Event::UserSteered { .. }
+        | Event::FilesKept { .. }
+        | Event::HistoryMoved { .. } => Vec::new(),
         Event::AgentText { id, text } => said(&id, &text, SessionUpdate::AgentMessageChunk),
         Event::AgentThought { id, text } => said(&id, &text, SessionUpdate::AgentThoughtChunk),
         Event::ToolStarted { call } => update(tool::started(&call)),
@@ -120,6 +123,7 @@ pub fn replay(envelope: Envelope, client: &Client) -> Vec<Effect> {
                 | SessionChange::Prompted(_),
         }
         | Event::ToolProgress { .. }
+        | Event::FilesKept { .. }
         | Event::ApprovalRequested { .. }
         | Event::ApprovalDecided { .. }
         | Event::StepFinished { .. }

@@ -1,8 +1,11 @@
 //! What a session tells beside its turns: plans, use, notices, changes.
 
 use agent_core::approval::Mode;
-use agent_core::event::{Compaction, ContextUse, Event, HistoryMove, PlanEntry, PlanStatus, SessionChange, Severity};
+use agent_core::event::{
+    Compaction, ContextUse, Event, HistoryMove, OldFile, PlanEntry, PlanStatus, SessionChange, Severity,
+};
 use agent_core::id::SessionId;
+use agent_core::plan::Place;
 use agent_core::prompt::{Facts, Prompted};
 use agent_core::provider::{Finish, ModelRef, Usage};
 use agent_core::workspace::{RuleBook, Scope};
@@ -68,6 +71,7 @@ pub(crate) fn rows() -> Vec<Row> {
         only_live(notice(Severity::Warning), vec![note.clone()]),
         only_live(notice(Severity::Error), vec![note]),
         same(moved, vec![]),
+        same(kept(), vec![]),
         same(
             changed(SessionChange::Title("t".into())),
             vec![json!({ "sessionUpdate": "session_info_update", "title": "t" })],
@@ -78,6 +82,17 @@ pub(crate) fn rows() -> Vec<Row> {
         same(changed(SessionChange::Told(facts())), vec![]),
         same(changed(SessionChange::Prompted(Box::new(prompted))), vec![]),
     ]
+}
+
+fn kept() -> Event {
+    let place = Place {
+        path: "/w/a".into(),
+        real: "/w/a".into(),
+    };
+    Event::FilesKept {
+        call: None,
+        files: vec![OldFile::new(place, Some((b"a".as_slice().into(), None)), None).file],
+    }
 }
 
 fn facts() -> Facts {

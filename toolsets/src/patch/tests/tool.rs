@@ -88,6 +88,7 @@ fn a_plan_that_nobody_waits_for_ends() {
             (planned.action)(&agent_core::tool::Run {
                 cancel: &cancel,
                 report: &|_| {},
+                keep: &|_| Ok(()),
             })
         });
         let error = planned.unwrap_err();

@@ -1,0 +1,216 @@
+//! What the user is told of an undo, as Markdown.
+
+use std::fmt::Write;
+
+use super::files::{File, Stand};
+use super::past::TurnPast;
+use super::{Job, Manner, Share, Wish};
+use crate::event::HistoryMove;
+use crate::fence::code;
+use crate::store::Parent;
+use crate::workspace::SavedOtherwise;
+
+/// Turns that are listed.
+const LISTED: usize = 20;
+
+pub(super) const NOTHING_TO_REDO: &str =
+    "There is nothing to redo: `/redo` takes back the last `/undo`, as long as no new prompt has come since.";
+
+pub(super) fn usage(wish: Wish) -> String {
+    match wish {
+        Wish::Undo | Wish::Redo => {
+            let name = wish.name();
+            format!(
+                "Nothing was done. `{name}` takes no argument but `keep`, which leaves files alone that someone else has \
+                 changed since, or `force`, which overwrites them."
+            )
+        }
+        Wish::Rewind => "Nothing was done. `/rewind` lists the last turns; `/rewind N` takes the last N back, and \
+                         `/rewind N keep` or `/rewind N force` says what becomes of files that someone else has \
+                         changed since."
+            .to_owned(),
+    }
+}
+
+pub(super) fn list(turns: &[TurnPast]) -> String {
+    if turns.is_empty() {
+        return too_few(0);
+    }
+    let mut text = "`/rewind N` takes the last N of these turns back, with what they changed:\n\n".to_owned();
+    for (number, turn) in (1..).zip(turns.iter().rev().take(LISTED)) {
+        let files = match turn.steps.is_empty() {
+            true => "",
+            false => " (changed files)",
+        };
+        line(&mut text, &format!("{number}: {}{files}", words(turn)));
+    }
+    if let more @ 1.. = turns.len().saturating_sub(LISTED) {
+        line(&mut text, &format!("and {more} before these"));
+    }
+    text
+}
+
+pub(super) fn too_few(turns: usize) -> String {
+    match turns {
+        0 => "There is no turn to take back.".to_owned(),
+        1 => "Nothing was done: there is only one turn to take back.".to_owned(),
+        turns => format!("Nothing was done: there are only {turns} turns to take back."),
+    }
+}
+
+/// Nothing was done, and why.
+pub(super) fn refused(job: &Job<'_>, files: &[File]) -> String {
+    let name = job.command();
+    let mut text = "Nothing was changed, since these files can't just be put back:\n\n".to_owned();
+    left(&mut text, job, files);
+    let is_stuck = files.iter().any(|file| matches!(file.stand, Stand::Stuck(_)));
+    let _ = write!(text, "\n`{name} keep` leaves them as they are and puts back the rest.");
+    if !is_stuck {
+        let _ = match job.wish {
+            Wish::Undo | Wish::Rewind => write!(
+                text,
+                " `{name} force` puts these back too; `/redo` then brings back what they hold now."
+            ),
+            Wish::Redo => write!(
+                text,
+                " `{name} force` puts these back too; what they hold now is lost then."
+            ),
+        };
+    }
+    text
+}
+
+/// Putting back failed.
+pub(super) fn failed(job: &Job<'_>, why: &str) -> String {
+    format!(
+        "The conversation stays as it is, since the files could not be put back: {why}. `{}` tries again.",
+        job.command()
+    )
+}
+
+/// What was done.
+pub(super) fn done(
+    job: &Job<'_>,
+    share: &Share<'_>,
+    files: &[File],
+    others: &[SavedOtherwise],
+    parent: Option<&Parent>,
+) -> String {
+    let is_redo = share.why == HistoryMove::Redo;
+    let mut text = match (share.turns, is_redo) {
+        ([turn], false) => format!("Taken back: {}\n", words(turn)),
+        ([turn], true) => format!("There again: {}\n", words(turn)),
+        (turns, false) => format!("Taken back: the last {} turns.\n", turns.len()),
+        (turns, true) => format!("There again: {} turns.\n", turns.len()),
+    };
+    let put_back: Vec<&File> = files
+        .iter()
+        .filter(|file| file.is_put_back(job.manner) || matches!(file.stand, Stand::Already))
+        .collect();
+    if put_back.is_empty() {
+        text.push_str("\nNo file was changed.\n");
+    } else {
+        text.push_str("\nFiles put back:\n\n");
+    }
+    for file in &put_back {
+        let remark = match (&file.stand, file.goes) {
+            (Stand::Already, _) => " (it held that already)",
+            (_, true) => " (it is gone)",
+            (_, false) => "",
+        };
+        line(&mut text, &format!("{}{remark}", job.shown(file)));
+    }
+    if files.iter().any(|file| file.is_left(job.manner)) {
+        text.push_str("\nLeft as they are:\n\n");
+        left(&mut text, job, files);
+    }
+    for other in others {
+        let _ = write!(text, "\n{}.\n", other.remark);
+    }
+    commands(&mut text, share, is_redo);
+    let is_shared = |parent: &&Parent| share.turns.iter().any(|turn| turn.row <= parent.seq);
+    if let Some(parent) = parent.filter(is_shared).filter(|_| !put_back.is_empty()) {
+        let _ = write!(
+            text,
+            "\nThis session was forked from {}, whose files these may be too.\n",
+            parent.session
+        );
+    }
+    if !is_redo {
+        text.push_str("\n`/redo` brings this back, as long as no new prompt has come.\n");
+    }
+    text
+}
+
+fn commands(text: &mut String, share: &Share<'_>, is_redo: bool) {
+    let mut commands: Vec<&String> = Vec::new();
+    for command in share.turns.iter().flat_map(|turn| &turn.commands) {
+        if !commands.contains(&command) {
+            commands.push(command);
+        }
+    }
+    if commands.is_empty() {
+        return;
+    }
+    text.push_str(match is_redo {
+        false => "\nWhat a command changed is not kept and stays as it is. These ran:\n\n",
+        true => "\nThese are not run again:\n\n",
+    });
+    for command in commands {
+        line(text, &code(command));
+    }
+}
+
+/// The files that are left as they are, and why.
+fn left(text: &mut String, job: &Job<'_>, files: &[File]) {
+    // Whoever is careful is told of all of them.
+    let manner = match job.manner {
+        Manner::Careful | Manner::Keep => Manner::Keep,
+        Manner::Force => Manner::Force,
+    };
+    for file in files.iter().filter(|file| file.is_left(manner)) {
+        match &file.stand {
+            Stand::Foreign(why) => line(text, &format!("{} {why}", job.shown(file))),
+            Stand::Stuck(why) => line(text, why),
+            Stand::Ready | Stand::Already => {}
+        }
+    }
+}
+
+fn line(text: &mut String, what: &str) {
+    let _ = writeln!(text, "- {what}");
+}
+
+fn words(turn: &TurnPast) -> String {
+    match turn.words.as_str() {
+        "" => "a turn without words".to_owned(),
+        words => code(words),
+    }
+}
+
+impl Job<'_> {
+    /// A file as the user knows it.
+    fn shown(&self, file: &File) -> String {
+        let path = &file.place.path;
+        let path = path.strip_prefix(&self.settings.folders.cwd).unwrap_or(path);
+        code(&path.display().to_string())
+    }
+
+    /// The command as the user gave it, but for its manner.
+    fn command(&self) -> String {
+        match self.count {
+            Some(count) if self.wish == Wish::Rewind => format!("{} {count}", self.wish.name()),
+            Some(_) | None => self.wish.name().to_owned(),
+        }
+    }
+}
+
+impl Wish {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Undo => "/undo",
+            Self::Redo => "/redo",
+            Self::Rewind => "/rewind",
+        }
+    }
+}
