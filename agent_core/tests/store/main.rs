@@ -5,6 +5,7 @@ mod damage;
 mod durability;
 mod fork;
 mod index;
+mod kept;
 mod kill;
 mod lease;
 mod list;

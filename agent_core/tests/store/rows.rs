@@ -218,6 +218,30 @@ fn moves_of_the_history_hide_ranges() {
 }
 
 #[test]
+fn a_redo_takes_the_last_undo_back_and_hides_what_led_there() {
+    let store = Store::memory();
+    let session = create(&store, "a");
+    let mut seq = 0;
+    let mut check = |keep_upto: u64, why, expect: &[std::ops::RangeInclusive<u64>]| {
+        // Something is said before each move.
+        let moved = Event::HistoryMoved { keep_upto, why };
+        let envelopes = vec![at(&session, seq + 1, user("x")), at(&session, seq + 2, moved)];
+        seq += 2;
+        store.append(&session, envelopes, Durability::Process);
+        assert_eq!(store.hidden(&session).unwrap(), expect, "{why:?} to {keep_upto}");
+    };
+    use HistoryMove::{Clear, Redo, Refusal, Undo};
+    check(0, Undo, &[1..=2]);
+    check(2, Undo, &[1..=2, 3..=4]);
+    check(2, Redo, &[1..=2, 3..=6]);
+    check(0, Redo, &[3..=6, 1..=8]);
+    check(9, Refusal, &[3..=6, 1..=8, 10..=10]);
+    check(8, Undo, &[3..=6, 1..=8, 10..=10, 9..=12]);
+    check(10, Redo, &[3..=6, 1..=8, 10..=10, 11..=14]);
+    check(0, Clear, &[3..=6, 1..=8, 10..=10, 11..=14, 1..=16]);
+}
+
+#[test]
 fn sessions_are_found_by_both_ends_of_their_ids_with_wildcards_taken_literally() {
     let store = Store::memory();
     for id in ["ab1", "ab2", "a_b", "a%"] {

@@ -64,6 +64,14 @@ fn an_error_names_the_file_the_line_and_the_way_out() {
         "[agent]\nmax_steps = \"a\"",
         "is a text, and should be a whole number from 0 up",
     );
+    check(
+        "[undo]\nmax_md = 1",
+        "/c.toml:2: unknown key `max_md` in [undo]: did you mean `max_mb`?",
+    );
+    check(
+        "[undo]\nmax_mb = -1",
+        "is the number `-1`, and should be a whole number from 0 up",
+    );
     check("[budget]\nmax_cost_usd = true", "is `true`, and should be a number");
     check(
         "[providers.openai]\nmodels = [\"a\"]",
@@ -196,6 +204,8 @@ fn what_the_product_shows_is_understood() {
         deny = ["sudo *"]
         [terminal]
         timeout_s = 180
+        [undo]
+        max_mb = 10
     "#;
     let by_its_other_name = parse("[agent]\nmode = \"Don't ask\"", Path::new("/c.toml")).unwrap();
     assert_eq!(by_its_other_name.agent.mode, Mode::DontAsk);
@@ -203,4 +213,6 @@ fn what_the_product_shows_is_understood() {
     assert_eq!(config.model.to_string(), "local/qwen3");
     assert_eq!(config.providers["local"].models[0].context_window, Some(32768));
     assert_eq!(config.approvals.deny, ["sudo *"]);
+    assert_eq!(config.undo.limit(), 10 * 1024 * 1024);
+    assert_eq!(Config::default().undo.max_mb, 256);
 }
