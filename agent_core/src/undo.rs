@@ -118,7 +118,8 @@ impl Job<'_> {
         };
         let turns = &past.turns[stay..];
         let steps: Vec<_> = turns.iter().flat_map(|turn| &turn.steps).collect();
-        let files = files::files(self, &steps, &past.broken_off)?;
+        let mut files = files::files(self, &steps, &past.broken_off)?;
+        files.extend(turns.iter().flat_map(|turn| &turn.unknown).map(File::unknown));
         let share = Share {
             turns,
             keep_upto: turns[0].row - 1,

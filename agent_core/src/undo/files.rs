@@ -166,6 +166,20 @@ impl<'a> Change<'a> {
 }
 
 impl File {
+    /// A file of which nobody knows what it held.
+    pub(super) fn unknown(place: &Place) -> Self {
+        let shown = place.path.display();
+        Self {
+            place: place.clone(),
+            stand: Stand::Stuck(format!(
+                "{shown} can't be put back: what it held was not kept when it was changed"
+            )),
+            goes: false,
+            old: None,
+            put_back: None,
+        }
+    }
+
     /// Whether it is put back.
     pub(super) fn is_put_back(&self, manner: Manner) -> bool {
         match self.stand {

@@ -6,7 +6,7 @@ use crate::approval::Decision;
 use crate::content::{Content, is_blank, plain_text};
 use crate::event::{Envelope, Event, HistoryMove, KeptFile, ToolStatus};
 use crate::id::{SessionId, ToolCallId, TurnId};
-use crate::plan::Plan;
+use crate::plan::{Place, Plan};
 use crate::store::{Store, StoreError};
 use crate::visible;
 
@@ -29,6 +29,8 @@ pub(super) struct Past {
     begun: Vec<Begun>,
     /// The calls whose plan is known and that have not begun.
     planned: HashMap<ToolCallId, String>,
+    /// The files of the calls that change some and have not ended.
+    changing: HashMap<ToolCallId, Vec<Place>>,
 }
 
 /// A turn.
@@ -40,6 +42,8 @@ pub(super) struct TurnPast {
     pub(super) words: String,
     /// What it changed, in order.
     pub(super) steps: Vec<Step>,
+    /// Files that it changed without a word of what they held: a version that kept nothing did, or it could not be stored.
+    pub(super) unknown: Vec<Place>,
     /// What ran in it whose changes are not kept.
     pub(super) commands: Vec<String>,
 }
@@ -102,8 +106,9 @@ impl Past {
             Event::FilesKept { call, files } => self.change(envelope, call.as_ref(), files),
             Event::ToolFinished { id, outcome } => {
                 self.planned.remove(id);
+                let places = self.changing.remove(id);
                 if outcome.status == ToolStatus::Completed {
-                    self.make_sure(envelope.turn, id);
+                    self.make_sure(envelope.turn, id, places.unwrap_or_default());
                 }
             }
             Event::HistoryMoved { keep_upto, why } => self.moved(envelope, *keep_upto, *why),
@@ -139,6 +144,7 @@ impl Past {
             row: envelope.seq,
             words: visible::title(line.trim(), WORDS),
             steps: Vec::new(),
+            unknown: Vec::new(),
             commands: Vec::new(),
         });
     }
@@ -148,6 +154,10 @@ impl Past {
     }
 
     fn plan(&mut self, turn: Option<TurnId>, call: &ToolCallId, plan: &Plan, runs: bool) {
+        if let Plan::Change { changes } = plan {
+            let places = changes.iter().map(|change| change.place.clone()).collect();
+            self.changing.insert(call.clone(), places);
+        }
         if let Some(text) = changes_unseen(plan) {
             self.planned.insert(call.clone(), text);
             if runs {
@@ -181,12 +191,13 @@ impl Past {
         }
     }
 
-    fn make_sure(&mut self, turn: Option<TurnId>, call: &ToolCallId) {
+    fn make_sure(&mut self, turn: Option<TurnId>, call: &ToolCallId, places: Vec<Place>) {
         if let Some(turn) = self.turn(turn) {
-            let steps = turn.steps.iter_mut();
-            steps
-                .filter(|step| step.call.as_ref() == Some(call))
-                .for_each(|step| step.is_sure = true);
+            let own = turn.steps.iter_mut().filter(|step| step.call.as_ref() == Some(call));
+            let kept = own.map(|step| step.is_sure = true).count();
+            if kept == 0 {
+                turn.unknown.extend(places);
+            }
         }
     }
 

@@ -2,9 +2,11 @@
 
 use std::fs;
 
-use agent_core::event::{Envelope, Event, Hash, KeptFile, OldFile};
+use agent_core::change::FileChange;
+use agent_core::event::{Envelope, Event, Hash, KeptFile, OldFile, ToolOutcome, ToolOutput, ToolStatus};
 use agent_core::id::TurnId;
-use agent_core::plan::Place;
+use agent_core::plan::{Place, Plan};
+use agent_core::store::Durability;
 use talaria_tests::stage::Stage;
 
 use super::{again, patch, replace, says_of, stage, told, tree, write};
@@ -60,6 +62,49 @@ fn an_edit_that_was_kept_may_have_been_made_or_not() {
         assert_eq!(stage.read("a"), "0");
         assert!(!stage.folder.path().join("b").exists());
     }
+}
+
+#[test]
+fn a_change_of_which_nothing_was_kept_is_told() {
+    let mut stage = stage(vec![vec![]]);
+    stage.file("a", "1");
+    stage.turn("go", nothing);
+    let mut stage = stage.restart(vec![]);
+    let place = old(&stage, "a", None, None).file.place;
+    let plan = Plan::Change {
+        changes: vec![FileChange::new(place, Some("0"), Some("1"))],
+    };
+    let planned = Event::ToolPlanned {
+        id: "c".into(),
+        plan,
+        locations: Vec::new(),
+        runs: true,
+    };
+    let outcome = ToolOutcome {
+        status: ToolStatus::Completed,
+        output: ToolOutput::text("done"),
+    };
+    let finished = Event::ToolFinished {
+        id: "c".into(),
+        outcome,
+    };
+    let events = stage.store.events(&stage.session, 0, usize::MAX).unwrap();
+    let last = events.last().unwrap();
+    let envelope = |(seq, event)| Envelope {
+        seq,
+        event,
+        ..last.clone()
+    };
+    let envelopes = (last.seq + 1..).zip([planned, finished]).map(envelope).collect();
+    stage.store.append(&stage.session, envelopes, Durability::Disk);
+    stage.replay();
+    says_of(
+        &mut stage,
+        "/undo",
+        &["was not kept when it was changed", "`/undo keep`"],
+    );
+    says_of(&mut stage, "/undo keep", &["Taken back: `go`", "was not kept"]);
+    assert_eq!(stage.read("a"), "1");
 }
 
 #[test]
