@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use talaria_tests::client::{Client, Home, run};
-use talaria_tests::editor::{Editor, capabilities};
+use talaria_tests::editor::{Editor, Way, capabilities};
 use talaria_tests::mock::{Mock, Reply};
 use talaria_tests::start::{asked, config_of, load, wait_until};
 
@@ -74,6 +74,28 @@ fn an_editor_writes_what_is_put_back() {
     assert_eq!(written[0]["params"]["content"], "old\n");
     assert!(told(&mut client, &session, "/redo").contains("- `a.txt`"));
     assert_eq!(on_disk(&home), "new\n");
+}
+
+#[test]
+fn what_an_editor_made_of_an_edit_is_taken_back_however_it_writes() {
+    for way in [Way::Well, Way::Error, Way::Pretends, Way::Instead("odd\n".into())] {
+        let home = home(&[calls(&[patch("old", "new")]), says("done")]);
+        let editor = Editor::new().with(|editor| editor.writes = Way::Instead("formatted\n".into()));
+        let (mut client, session) = open(&home, Some(editor));
+        client.prompt(&session, "go");
+        assert_eq!(on_disk(&home), "formatted\n");
+        client.editor.as_mut().unwrap().writes = way.clone();
+        let said = told(&mut client, &session, "/undo");
+        if way == Way::Instead("odd\n".into()) {
+            assert!(said.contains("saved another text"), "{said}");
+            assert_eq!(on_disk(&home), "odd\n");
+        } else {
+            assert_eq!(on_disk(&home), "old\n", "{way:?}: {said}");
+        }
+        client.editor.as_mut().unwrap().writes = Way::Error;
+        told(&mut client, &session, "/redo");
+        assert_eq!(on_disk(&home), "formatted\n", "{way:?}");
+    }
 }
 
 #[test]
