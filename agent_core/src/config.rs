@@ -32,6 +32,8 @@ pub struct Config {
     pub web: WebConfig,
     /// How files are read and written.
     pub files: FilesConfig,
+    /// What holds tools in.
+    pub sandbox: SandboxConfig,
     /// MCP servers of every session, by their names.
     pub mcp_servers: BTreeMap<String, McpServerConfig>,
     /// What turns may cost.
@@ -51,6 +53,7 @@ impl Default for Config {
             terminal: TerminalConfig::default(),
             web: WebConfig::default(),
             files: FilesConfig::default(),
+            sandbox: SandboxConfig::default(),
             mcp_servers: BTreeMap::new(),
             budget: BudgetConfig::default(),
             undo: UndoConfig::default(),
@@ -228,6 +231,20 @@ pub enum FilesBackend {
     Auto,
     /// On disk by the agent.
     Local,
+}
+
+/// What holds tools in. Commands are not held in yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SandboxConfig {
+    /// Whether `web_fetch` may speak to anybody.
+    pub network: bool,
+}
+
+impl Default for SandboxConfig {
+    fn default() -> Self {
+        Self { network: true }
+    }
 }
 
 /// An MCP server: a `command` that is started, or a `url` that is asked.

@@ -86,7 +86,7 @@ pub(crate) fn tools() -> Vec<Finding> {
 pub(crate) fn sandbox() -> Finding {
     Finding::warning(
         "sandbox",
-        "there is none yet: what a command does that you allow is up to that command, so read it before you do",
+        "there is none yet, also with `network = false`: what a command does that you allow is up to that command, so read it before you do",
     )
 }
 

@@ -102,6 +102,14 @@ fn an_error_names_the_file_the_line_and_the_way_out() {
     check("[providers.openai]\nstall_s = 0", "providers.openai.stall_s is 0");
     check("[terminal]\ntimeout_s = 0", "terminal.timeout_s is 0");
     check(
+        "[sandbox]\nmode = \"required\"",
+        "/c.toml:2: unknown key `mode` in [sandbox]; known are network",
+    );
+    check(
+        "[sandbox]\nnetwork = 0",
+        "`sandbox.network`: is the number `0`, and should be true or false",
+    );
+    check(
         "[providers.mine]\napi = \"openai-chat\"",
         "providers.mine needs base_url",
     );
@@ -206,6 +214,8 @@ fn what_the_product_shows_is_understood() {
         timeout_s = 180
         [undo]
         max_mb = 10
+        [sandbox]
+        network = false
     "#;
     let by_its_other_name = parse("[agent]\nmode = \"Don't ask\"", Path::new("/c.toml")).unwrap();
     assert_eq!(by_its_other_name.agent.mode, Mode::DontAsk);

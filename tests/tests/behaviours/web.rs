@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use talaria_tests::client::{Client, Home};
 use talaria_tests::mock::{Asked, Mock, Reply};
 use talaria_tests::stage::LIMIT;
+use talaria_tests::start::times_told;
 
 use crate::play::{announced, calls, ends, home, questions, says, set_mode, text_of};
 
@@ -162,6 +163,27 @@ fn what_is_long_is_cut_and_that_is_said() {
         endless.contains("larger than 5 MiB"),
         "{}",
         &endless[endless.len() - 200..]
+    );
+}
+
+#[test]
+fn with_the_network_off_nothing_is_fetched_or_asked_and_the_user_knows_how_far_that_goes() {
+    let pages = pages();
+    let home = home(&[fetches(&at(&pages, "/page")), says("one"), says("two")]);
+    let config = std::fs::read_to_string(home.state().join("config.toml")).unwrap();
+    home.write_config(&format!("{config}\n[sandbox]\nnetwork = false\n"));
+    let (mut client, session) = Client::with_session(&home);
+    assert_eq!(client.prompt(&session, "go"), "end_turn");
+    assert_eq!(questions(&client, 0), Vec::<Value>::new());
+    let end = ends(&client, 0).remove(0);
+    assert_eq!(end["status"], "failed");
+    assert!(text_of(&end).contains("`network = false` under [sandbox]"), "{end}");
+    assert!(pages.requests().is_empty());
+    assert_eq!(client.prompt(&session, "again"), "end_turn");
+    assert_eq!(times_told(&client, 0, "holds for web_fetch only"), 1);
+    assert_eq!(
+        times_told(&client, 0, "Commands and MCP servers still reach the network"),
+        1
     );
 }
 
