@@ -49,6 +49,7 @@ pub(crate) fn ask(turn: &mut Turn<'_>) -> Result<Answer, ProviderError> {
     let mut patience = Patience::new();
     let mut refusals = 0;
     loop {
+        turn.tell_unseen();
         let Attempt { error, shown } = match once(turn) {
             Ok(answer) => return Ok(answer),
             Err(attempt) => attempt,

@@ -97,6 +97,11 @@ impl History {
         &self.messages
     }
 
+    /// Whether there is a picture in them.
+    pub(crate) fn has_pictures(&mut self) -> bool {
+        self.messages().iter().any(compaction::has_pictures)
+    }
+
     /// Takes the next event in.
     pub(crate) fn follow(&mut self, envelope: &Envelope) {
         self.seq = self.seq.max(envelope.seq);

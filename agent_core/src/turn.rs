@@ -50,6 +50,8 @@ pub(crate) struct Turn<'a> {
     pub(crate) question: Option<String>,
     /// The user has been told of a file that is too large to be kept.
     told_unkept: bool,
+    /// The user knows that there is a picture which the model can't see.
+    told_unseen: bool,
     /// The row of its prompt.
     first_row: u64,
 }
@@ -232,6 +234,21 @@ impl<'a> Turn<'a> {
             title: title.into(),
             detail: Some(detail.into()),
         });
+    }
+
+    /// Tells the user, once a turn, of pictures that the model can't see: of the prompt, of a tool, or from when another
+    /// model was asked. The provider tells the model.
+    pub(crate) fn tell_unseen(&mut self) {
+        let provider = self.provider();
+        let model = provider.model();
+        if self.told_unseen || model.images || !self.history.has_pictures() {
+            return;
+        }
+        self.told_unseen = true;
+        self.warn(
+            &format!("{} doesn't see pictures", model.name),
+            "It was told that there is one. Choose a model that sees, or put it in words.",
+        );
     }
 
     /// Emits an event of this turn when the surface has room, and takes it into the model's history. Its row's number

@@ -150,6 +150,11 @@ fn answer(text: &str) -> Message {
     }
 }
 
+/// Whether a message holds a picture.
+pub(super) fn has_pictures(message: &Message) -> bool {
+    pictures(message).next().is_some()
+}
+
 fn pictures(message: &Message) -> impl Iterator<Item = &Content> {
     let pieces: &[Content] = match message {
         Message::User(content) | Message::ToolResult { images: content, .. } => content,

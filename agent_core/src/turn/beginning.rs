@@ -6,7 +6,7 @@ use crate::calls::Repeats;
 use crate::claim;
 use crate::content::{Content, is_blank};
 use crate::engine::Engine;
-use crate::event::{Event, SessionChange, Severity, StopReason};
+use crate::event::{Event, SessionChange, StopReason};
 use crate::id::MessageId;
 use crate::news::{self, News};
 use crate::opening;
@@ -43,6 +43,7 @@ impl<'a> Turn<'a> {
             repeats: Repeats::default(),
             question: None,
             told_unkept: false,
+            told_unseen: false,
             first_row: 0,
         };
         let (context, told) = if stop.is_none() {
@@ -51,7 +52,6 @@ impl<'a> Turn<'a> {
             (Vec::new(), None)
         };
         let title = title::from_prompt(&prompt.content);
-        let unseen = unseen(&settings, prompt.content.iter().chain(&context));
         turn.first_row = turn.emit(Event::UserMessage {
             id: MessageId::new(),
             content: prompt.content,
@@ -64,9 +64,6 @@ impl<'a> Turn<'a> {
             });
         }
         turn.tell_notices();
-        if let Some(notice) = unseen {
-            turn.emit(notice);
-        }
         turn.give_title(title);
         Ok((turn, stop))
     }
@@ -118,15 +115,4 @@ fn stop_at_once(prompt: &Prompt) -> Option<StopReason> {
     } else {
         None
     }
-}
-
-/// What the user should know of pictures that their model can't see. The provider tells the model.
-fn unseen<'a>(settings: &Settings, mut content: impl Iterator<Item = &'a Content>) -> Option<Event> {
-    let model = settings.provider.model();
-    let has_picture = content.any(|piece| matches!(piece, Content::Image { .. }));
-    (has_picture && !model.images).then(|| Event::Notice {
-        severity: Severity::Warning,
-        title: format!("{} doesn't see pictures", model.name),
-        detail: Some("It was told that there is one. Choose a model that sees, or put it in words.".into()),
-    })
 }

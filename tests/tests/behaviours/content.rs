@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 use talaria_tests::client::{Client, Home};
 use talaria_tests::mock::{Mock, Reply};
-use talaria_tests::start::{config_of, load};
+use talaria_tests::start::{config_of, load, times_told};
 
-use crate::play::{conversation, listed};
+use crate::play::{calls, conversation, listed, says, set_option};
 
 /// A picture of one pixel.
 const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
@@ -178,4 +178,37 @@ fn a_model_that_does_not_see_is_told_what_is_not_shown() {
     let sent = conversation(&mock.requests()[0]);
     assert!(!mock.requests()[0].raw.contains(PNG));
     assert!(sent[0].1.contains("see") && sent[0].1.contains("image"), "{sent:?}");
+    assert_eq!(times_told(&client, 0, "doesn't see pictures"), 1);
+}
+
+#[test]
+fn a_picture_that_the_model_does_not_see_is_told_once_a_turn_wherever_it_is_from() {
+    let home = Home::with_script(&json!({
+        "model": {"images": false},
+        "replies": [
+            calls(&[("read_file", json!({"path": "a.png"})), ("read_file", json!({"path": "a.png"}))]),
+            says("two pictures"),
+            says("they are still there"),
+        ],
+    }));
+    std::fs::write(home.workspace().join("a.png"), PNG_BYTES).unwrap();
+    let (mut client, session) = Client::with_session(&home);
+    for prompt in ["read it", "and now?"] {
+        let from = client.log.len();
+        client.prompt(&session, prompt);
+        assert_eq!(times_told(&client, from, "doesn't see pictures"), 1, "{prompt}");
+    }
+}
+
+#[test]
+fn a_picture_from_before_a_change_of_the_model_is_told() {
+    let mock = Mock::answering(|_| Reply::text("hello"));
+    let models = "models = [{ id = \"m\", images = true }, { id = \"blind\", images = false }]\n";
+    let home = Home::with_config(&config_of(&mock, models));
+    let (mut client, session) = Client::with_session(&home);
+    send(&mut client, &session, json!([text("see"), image()])).unwrap();
+    assert_eq!(times_told(&client, 0, "doesn't see pictures"), 0);
+    set_option(&mut client, &session, "model", "mock/blind").unwrap();
+    client.prompt(&session, "what was it?");
+    assert_eq!(times_told(&client, 0, "mock/blind doesn't see pictures"), 1);
 }
