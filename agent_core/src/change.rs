@@ -22,6 +22,9 @@ pub struct FileChange {
     /// `old` and `new` hold only the changed hunks with their context, since the file is large.
     #[serde(default)]
     pub excerpt: bool,
+    /// The size in bytes of what is taken away, where that is no text that could be shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub binary: Option<u64>,
 }
 
 /// A file above this size, in bytes, is shown by its hunks.
@@ -45,6 +48,7 @@ impl FileChange {
                     old: Some(old),
                     new: Some(new),
                     excerpt: true,
+                    binary: None,
                 }
             }
             _ => Self {
@@ -52,8 +56,27 @@ impl FileChange {
                 old: old.map(str::to_owned),
                 new: new.map(str::to_owned),
                 excerpt: false,
+                binary: None,
             },
         }
+    }
+
+    /// The same where what was there is no text, and has this size.
+    #[must_use]
+    pub fn of_binary(self, size: u64) -> Self {
+        Self {
+            binary: Some(size),
+            ..self
+        }
+    }
+
+    /// What no diff can show of it, in words that follow the file's name.
+    pub fn unshown(&self) -> Option<String> {
+        let size = self.binary?;
+        Some(match self.new {
+            None => format!("the binary file of {size} bytes is deleted"),
+            Some(_) => format!("the binary file of {size} bytes that was there is replaced"),
+        })
     }
 
     /// The change as a unified diff, for a terminal.

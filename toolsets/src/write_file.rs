@@ -64,6 +64,8 @@ impl WriteFile {
             });
         };
         let base = loaded.unsaved().unwrap_or(&loaded.disk);
+        // Before it is asked for: reading it would be refused too.
+        let (old, coding) = decode(&shown, base)?;
         if !self.files.knows(&place, base) {
             return Err(ToolError::new(format!(
                 "{shown} exists, and this session has not read it since it last changed: read it first with read_file, \
@@ -71,7 +73,6 @@ impl WriteFile {
             )));
         }
         edit::check_writable(&self.files, &place)?;
-        let (old, coding) = decode(&shown, base)?;
         let new = LineEnd::of(&old).apply(content);
         let after = encode(&shown, &new, coding)?;
         Ok(Edit {
@@ -90,7 +91,7 @@ impl WriteFile {
 pub(crate) fn decode(shown: &str, bytes: &[u8]) -> Result<(String, Coding), ToolError> {
     coding::decode(bytes).ok_or_else(|| {
         ToolError::new(format!(
-            "{shown} is no text that could be changed without loss ({} bytes, binary or in a mixed encoding); \
+            "{shown} is binary, or text in a mixed encoding ({} bytes), and can't be edited by this tool without loss; \
              use a command instead",
             bytes.len()
         ))
@@ -321,10 +322,6 @@ mod tests {
         let room = Room::new();
         fifo(&room.path("pipe"));
         room.write("binary", b"a\0");
-        room.files.saw(
-            &room.files.places.resolve("binary").unwrap(),
-            crate::files::fingerprint(b"a\0"),
-        );
         let read_only = room.write("fixed", "a");
         fs::set_permissions(&read_only, fs::Permissions::from_mode(0o444)).unwrap();
         read(&room, "fixed");
@@ -335,7 +332,10 @@ mod tests {
         check("pipe", "named pipe");
         check(".", "a folder");
         check("new/", "names a folder");
-        check("binary", "binary");
+        check(
+            "binary",
+            "is binary, or text in a mixed encoding (2 bytes), and can't be edited by this tool",
+        );
         check("fixed", "read-only");
         check("", "empty");
         check(

@@ -14,6 +14,10 @@ const HEADER: Style = Style::new().bold();
 /// Writes the unified diff of each change.
 pub(super) fn write(out: &mut dyn Write, changes: &[FileChange]) -> io::Result<()> {
     for change in changes {
+        if let Some(unshown) = change.unshown() {
+            let line = format!("{}: {unshown}", change.place.path.display());
+            writeln!(out, "{REMOVED}{}{REMOVED:#}", visible::line(&line))?;
+        }
         for (index, line) in change.unified().lines().enumerate() {
             let style = style(index, line);
             writeln!(out, "{style}{}{style:#}", visible::text(line))?;

@@ -56,7 +56,7 @@ fn every_field_of_every_part_is_named() {
         text: "t".into(),
         forbidden: Some("f".into()),
     };
-    let change = FileChange::new(place(), Some("old"), Some("new"));
+    let change = FileChange::new(place(), Some("old"), Some("new")).of_binary(1);
     let plans = [
         Plan::Read {
             places: vec![place(), nameless()],

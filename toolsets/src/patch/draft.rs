@@ -275,9 +275,14 @@ impl Draft {
         let old = self
             .old
             .or_else(|| base.and_then(|bytes| decode(&shown, bytes).ok()).map(|(text, _)| text));
+        let shown = FileChange::new(self.place.clone(), old.as_deref(), new.as_deref());
+        let shown = match base {
+            Some(bytes) if old.is_none() => shown.of_binary(bytes.len() as u64),
+            Some(_) | None => shown,
+        };
         Ok(Some(Edit {
             known: base.is_none_or(|base| files.knows(&self.place, base)),
-            shown: FileChange::new(self.place.clone(), old.as_deref(), new.as_deref()),
+            shown,
             place: self.place,
             before: self.before,
             unsaved: self.unsaved,

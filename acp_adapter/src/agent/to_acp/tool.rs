@@ -258,7 +258,13 @@ fn diffs(changes: &[FileChange], asked: Shown) -> Vec<ToolCallContent> {
                 path.display()
             ));
         }
-        if change.new.is_none() {
+        if let Some(unshown) = change.unshown() {
+            remarks.push(format!("{}: {unshown}", path.display()));
+            if change.new.is_none() {
+                // The diff of an empty file is what it would look like.
+                continue;
+            }
+        } else if change.new.is_none() {
             remarks.push(format!("{}: the file is deleted", path.display()));
         }
         let new = change.new.clone().unwrap_or_default();

@@ -243,6 +243,23 @@ fn a_diff_is_in_colour() {
 }
 
 #[test]
+fn a_binary_file_that_is_deleted_is_told_with_its_size() {
+    let place = Place {
+        path: "/a".into(),
+        real: "/a".into(),
+    };
+    let planned = Event::ToolPlanned {
+        id: "1".into(),
+        plan: Plan::Change {
+            changes: vec![FileChange::new(place, None, None).of_binary(12)],
+        },
+        locations: Vec::new(),
+        runs: false,
+    };
+    check(&[planned], "/a: the binary file of 12 bytes is deleted\n");
+}
+
+#[test]
 fn what_has_no_end_is_cut() {
     let long = "x".repeat(100_000);
     let failure = Event::TurnFailed {

@@ -73,6 +73,21 @@ pub(crate) fn rows() -> Vec<Row> {
             ] })),
         ),
         same(
+            planned(Plan::Change {
+                changes: vec![FileChange::new(place("/w/a"), None, None).of_binary(12)],
+            }),
+            update(json!({ "content": [content("/w/a: the binary file of 12 bytes is deleted")] })),
+        ),
+        same(
+            planned(Plan::Change {
+                changes: vec![FileChange::new(place("/w/a"), None, Some("1")).of_binary(12)],
+            }),
+            update(json!({ "content": [
+                { "type": "diff", "path": "/w/a", "newText": "1" },
+                content("/w/a: the binary file of 12 bytes that was there is replaced"),
+            ] })),
+        ),
+        same(
             planned(command("echo '```'")),
             update(json!({ "content": [content("````sh\necho '```'\n````\nin /w")] })),
         ),

@@ -50,6 +50,25 @@ fn a_line_of_a_large_file_is_changed_and_shown_small() {
 }
 
 #[test]
+fn a_binary_file_that_is_deleted_is_no_empty_one() {
+    let room = Room::new();
+    let check = |body: &str, new: Option<&str>| {
+        room.write("f", b"a\0b");
+        let patch = format!("*** Begin Patch\n*** Delete File: f\n{body}*** End Patch");
+        let Plan::Change { changes } = plan(&tool(&room), json!({"patch": patch})).unwrap() else {
+            panic!("a change")
+        };
+        let change = &changes[0];
+        assert_eq!(
+            (&change.old, change.new.as_deref(), change.binary),
+            (&None, new, Some(3))
+        );
+    };
+    check("", None);
+    check("*** Add File: f\n+text\n", Some("text\n"));
+}
+
+#[test]
 fn a_patch_changes_all_its_files_or_none() {
     let room = Room::new();
     room.write("a", "a1\n");
