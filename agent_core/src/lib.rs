@@ -34,6 +34,7 @@ mod inline;
 mod json_path;
 mod line;
 mod naming;
+pub mod nearest;
 mod news;
 pub mod offline;
 mod opening;

@@ -17,6 +17,7 @@ use crate::event::{ContextUse, Event, HistoryMove, SessionChange, StopReason};
 use crate::history::History;
 use crate::id::{MessageId, TurnId};
 use crate::line::Voice;
+use crate::nearest::nearest;
 use crate::opening;
 use crate::options;
 use crate::provider::{self, ModelRef, ProviderError, ThoughtLevel, Usage};
@@ -155,6 +156,18 @@ pub(crate) fn parse(content: &[Content]) -> Option<Command> {
         name,
         argument: argument.trim().to_owned(),
     })
+}
+
+/// The word of a prompt that may be a slip in a command's name, with the command that is very near. A path is none, nor
+/// is a known command.
+pub(crate) fn slip(content: &[Content]) -> Option<(&str, &'static str)> {
+    let Some(Content::Text { text }) = content.first() else {
+        return None;
+    };
+    let word = text.trim_start().split_whitespace().next()?.strip_prefix('/')?;
+    let is_name = word.chars().all(|char| char.is_ascii_alphabetic());
+    let near = nearest(word, COMMANDS.iter().map(|command| command.name)).filter(|_| is_name)?;
+    (near != word).then_some((word, near))
 }
 
 /// Whether a prompt is a command that need not wait for the running turn.
@@ -494,5 +507,27 @@ mod tests {
         assert_eq!(parse(&[Content::text("/helpme")]), None);
         assert_eq!(parse(&[Content::text("see /help")]), None);
         assert_eq!(parse(&[Content::text("/help"), image]), None);
+    }
+
+    #[test]
+    fn only_a_name_that_is_very_near_is_taken_for_a_slip() {
+        let check = |text: &str, expect| assert_eq!(slip(&[Content::text(text)]), expect, "{text}");
+        check("/modle a/b", Some(("modle", "model")));
+        check("  /Help", Some(("Help", "help")));
+        check("/serach old words", Some(("serach", "search")));
+        check("/models", Some(("models", "model")));
+        for other in [
+            "/model",
+            "/models/x",
+            "/tmp",
+            "/etc/hosts",
+            "/helpme",
+            "modle",
+            "see /modle",
+            "/",
+            "/mod-el",
+        ] {
+            check(other, None);
+        }
     }
 }

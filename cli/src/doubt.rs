@@ -3,10 +3,10 @@
 //! one is doubted.
 
 use agent_core::config::{Config, ModelConfig};
+use agent_core::nearest::nearest;
 use agent_core::provider::ModelRef;
 
 use crate::catalogue::Catalogue;
-use crate::nearest::nearest;
 use crate::service::{self, Backend};
 
 /// So many names are told.

@@ -18,7 +18,6 @@ mod known;
 mod local;
 mod logging;
 mod models;
-mod nearest;
 mod panics;
 mod paths;
 mod permissions;

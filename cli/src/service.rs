@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use agent_core::config::{Api, Config, ProviderConfig};
+use agent_core::nearest::nearest;
 use secrecy::SecretString;
 use url::{Host, Url};
 
 use crate::known::{KNOWN, Known, known};
-use crate::nearest::nearest;
 use crate::wiring::{self, Dialect, Service, holds_secret};
 
 /// What answers for a provider.

@@ -6,7 +6,7 @@ use crate::calls::Repeats;
 use crate::claim;
 use crate::content::{Content, is_blank};
 use crate::engine::Engine;
-use crate::event::{Event, SessionChange, StopReason};
+use crate::event::{Event, SessionChange, Severity, StopReason};
 use crate::id::MessageId;
 use crate::news::{self, News};
 use crate::opening;
@@ -14,6 +14,7 @@ use crate::prompt::Facts;
 use crate::provider::Usage;
 use crate::session::{Prompt, Session};
 use crate::settings::Settings;
+use crate::slash;
 use crate::title;
 
 impl<'a> Turn<'a> {
@@ -52,6 +53,7 @@ impl<'a> Turn<'a> {
             (Vec::new(), None)
         };
         let title = title::from_prompt(&prompt.content);
+        let slip = slash::slip(&prompt.content).map(slipped);
         turn.first_row = turn.emit(Event::UserMessage {
             id: MessageId::new(),
             content: prompt.content,
@@ -64,6 +66,9 @@ impl<'a> Turn<'a> {
             });
         }
         turn.tell_notices();
+        if let Some(notice) = slip {
+            turn.emit(notice);
+        }
         turn.give_title(title);
         Ok((turn, stop))
     }
@@ -114,5 +119,14 @@ fn stop_at_once(prompt: &Prompt) -> Option<StopReason> {
         Some(StopReason::EndTurn)
     } else {
         None
+    }
+}
+
+/// What the user should know of a command that there is not: the model hears it as it is.
+fn slipped((word, near): (&str, &str)) -> Event {
+    Event::Notice {
+        severity: Severity::Warning,
+        title: format!("no such command: `/{word}`; `/{near}` is the nearest"),
+        detail: Some("It goes to the model as it is.".into()),
     }
 }

@@ -1,11 +1,11 @@
 //! What makes sense in a configuration beyond its types.
 
 use agent_core::config::{Config, McpServerConfig, ModelConfig};
+use agent_core::nearest::nearest;
 use url::Url;
 
 use super::OF_KEYS;
 use crate::credentials::variable_fault;
-use crate::nearest::nearest;
 use crate::{service, wiring};
 
 /// What the types alone can't say.

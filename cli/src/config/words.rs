@@ -1,7 +1,8 @@
 //! What the reader of TOML says of a wrong line, in our words.
 
+use agent_core::nearest::nearest;
+
 use super::OF_KEYS;
-use crate::nearest::nearest;
 
 /// Turns serde's words into ours; `key` is where it stood. Words that are none of those below stay.
 pub(super) fn explain(message: &str, key: &str) -> String {

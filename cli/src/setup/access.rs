@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use agent_core::config::Config;
 use agent_core::event::{ErrorClass, Failure};
+use agent_core::nearest::nearest;
 use agent_core::provider::{ModelRef, Provider, ProviderError};
 
 use super::answer::{bare, own_variable};
@@ -12,7 +13,6 @@ use super::questions::{Another, Questions};
 use super::{KeyChoice, NewKey, tell};
 use crate::credentials::KeySource;
 use crate::exit::{Exit, Fail};
-use crate::nearest::nearest;
 use crate::probe::{self, probe};
 use crate::service::Remote;
 use crate::setup_port::{self, UserSetup};

@@ -1,11 +1,11 @@
 //! What makes sense as an answer, whether it came by a flag or was typed. Errors are sentences.
 
 use agent_core::config::Config;
+use agent_core::nearest::nearest;
 use secrecy::SecretString;
 
 use crate::credentials;
 use crate::known::{KNOWN, known};
-use crate::nearest::nearest;
 
 /// A name is the first part of a model's name and a key of the configuration.
 pub(super) fn checked_name(name: &str) -> Result<(), String> {

@@ -4,7 +4,7 @@ use agent_core::slash::COMMANDS;
 use serde_json::{Value, json};
 use talaria_tests::client::{Client, Home};
 use talaria_tests::mock::{Mock, Reply};
-use talaria_tests::start::{asked, config_of, load};
+use talaria_tests::start::{asked, config_of, load, times_told};
 
 use crate::play::{calls, conversation, home, listed, says, two_providers};
 
@@ -311,4 +311,17 @@ fn a_session_of_commands_alone_is_neither_listed_nor_continued() {
     assert_eq!(listed().lines().count(), before.lines().count());
     run(&["run", "/title Named"]);
     assert!(listed().contains("Named"), "{}", listed());
+}
+
+#[test]
+fn a_slip_in_a_commands_name_goes_to_the_model_and_is_told() {
+    let mock = Mock::answering(|_| Reply::text("what do you mean?"));
+    let home = Home::with_config(&config_of(&mock, ""));
+    let (mut client, session) = Client::with_session(&home);
+    for (prompt, times) in [("/modle mock/m", 1), ("/models/x is a path", 0)] {
+        let from = client.log.len();
+        assert!(told(&mut client, &session, prompt).contains("what do you mean?"));
+        assert_eq!(times_told(&client, from, "`/model` is the nearest"), times, "{prompt}");
+        assert_eq!(conversation(mock.requests().last().unwrap()).last().unwrap().1, prompt);
+    }
 }

@@ -1,7 +1,7 @@
 //! The nearest of some names to a mistyped one.
 
 /// The candidate most like `name`, if one is like it at all: at most a third of its letters differ.
-pub(crate) fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     candidates
         .into_iter()
         .map(|candidate| (strsim::damerau_levenshtein(name, candidate), candidate))
