@@ -17,8 +17,9 @@ pub(crate) fn claim(engine: &Engine, session: &Session, turn: TurnId) -> Result<
     if let Err(held) = engine.store.claim(&session.id) {
         session.line.step_back();
         return Err(TurnError::Held(format!(
-            "process {} works in this session; close it there, or begin a new session here",
-            held.pid
+            "process {} is working in this session: go on there, or here in a fork of it (`session/fork` in an editor, \
+             `agent sessions fork {}` in a terminal)",
+            held.pid, session.id
         )));
     }
     session.wake();

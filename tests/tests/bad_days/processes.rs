@@ -101,7 +101,14 @@ fn a_session_that_another_process_works_in_can_be_read_and_not_prompted() {
     let prompt = second.begin_prompt(&session, "say two");
     let error = second.response(prompt).unwrap_err();
     let message = error["message"].as_str().unwrap();
-    assert!(message.contains(&format!("process {}", first.pid())), "{message}");
+    let ways = [
+        format!("process {}", first.pid()),
+        "`session/fork`".to_owned(),
+        format!("`agent sessions fork {session}`"),
+    ];
+    for part in ways {
+        assert!(message.contains(&part), "{message}");
+    }
     assert_eq!(error["data"]["class"], "held", "{error}");
     // What is set there is for there, as long as the session is another's.
     let params = json!({"sessionId": session, "modeId": "plan"});
