@@ -73,7 +73,7 @@ pub fn plain_text(content: &[Content]) -> String {
 }
 
 /// Whether there is nothing in a message but blanks.
-pub(crate) fn is_blank(content: &[Content]) -> bool {
+pub fn is_blank(content: &[Content]) -> bool {
     content.iter().all(|piece| match piece {
         Content::Text { text } => text.trim().is_empty(),
         Content::Image { .. } | Content::Resource { .. } | Content::Link { .. } => false,

@@ -6,7 +6,7 @@ use agent_client_protocol_schema::v1::{
     AuthenticateRequest, CloseSessionRequest, DeleteSessionRequest, Error, ListSessionsRequest, LogoutRequest,
     PromptRequest, SessionConfigOptionValue, SetSessionConfigOptionRequest, SetSessionModeRequest,
 };
-use agent_core::content::Content;
+use agent_core::content::{Content, is_blank};
 use agent_core::id::SessionId;
 use agent_core::prompt::Instructions;
 use agent_core::runtime::{Folders, SetOption};
@@ -149,10 +149,18 @@ fn prompt(params: Value) -> Result<Call, Error> {
 /// Reads `_session/steering`, which has the fields of a prompt.
 fn steer(params: Value) -> Result<Call, Error> {
     let request: PromptRequest = params::read(params)?;
+    let idle = steering::idle(request.meta.as_ref())?;
+    let content = from_acp::prompt(request.prompt)?;
+    if is_blank(&content) {
+        return Err(fault::invalid_field(
+            "prompt",
+            "is empty, and there is nothing to say to the running turn",
+        ));
+    }
     Ok(Call::Steer {
         session: session(&request.session_id),
-        idle: steering::idle(request.meta.as_ref())?,
-        content: from_acp::prompt(request.prompt)?,
+        idle,
+        content,
     })
 }
 

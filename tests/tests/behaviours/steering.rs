@@ -93,8 +93,12 @@ fn the_model_hears_nothing_of_blanks() {
     let home = Home::with_config(&config_of(&mock, ""));
     let (mut client, session) = Client::with_session(&home);
     let (prompt, question) = until_asked(&mut client, &session);
-    assert_eq!(steering(&mut client, &session, " ", &json!({})).map(|_| ()), Ok(()));
+    let meta = json!({"talaria/steer": true});
+    let prompt_of_blanks = json!([{"type": "text", "text": " "}]);
+    let params = json!({"sessionId": session, "prompt": prompt_of_blanks, "_meta": meta});
+    let blank = client.begin("session/prompt", params);
     client.answer(&question, "allow_once");
+    assert_eq!(client.stop_reason(blank), "end_turn");
     assert_eq!(client.stop_reason(prompt), "end_turn");
     assert_eq!((mock.requests().len(), heard(&mock)), (2, vec!["go".to_owned()]));
 }
@@ -197,6 +201,12 @@ fn the_method_of_other_adapters_is_served() {
     let answer = steering(&mut client, &session, "on my own", &Value::Null).unwrap();
     assert_eq!(answer, json!({"outcome": "startedNewTurn"}));
     assert!(mock.wait_requests(3, talaria_tests::stage::LIMIT));
+    let error = steering(&mut client, &session, " ", &Value::Null).unwrap_err();
+    assert_eq!(
+        (&error["code"], &error["data"]["field"]),
+        (&json!(-32602), &json!("prompt"))
+    );
+    assert!(error["message"].as_str().unwrap().contains("is empty"), "{error}");
     let error = steering(&mut client, "none", "x", &Value::Null).unwrap_err();
     assert_eq!(error["code"], -32002);
     assert_eq!(client.prompt(&session, "next"), "end_turn");

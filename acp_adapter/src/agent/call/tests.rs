@@ -107,10 +107,10 @@ fn every_method_that_is_served_is_read() {
     ] {
         check(
             "_session/steering",
-            json!({ "sessionId": "s", "prompt": [], "_meta": meta }),
+            json!({ "sessionId": "s", "prompt": [{ "type": "text", "text": "hi" }], "_meta": meta }),
             Call::Steer {
                 session: "s".into(),
-                content: Vec::new(),
+                content: vec![Content::text("hi")],
                 idle,
             },
         );
@@ -194,6 +194,10 @@ fn wrong_params_are_refused_by_the_fields_name() {
     );
     let steer = json!({ "sessionId": "s", "prompt": [], "_meta": { "steering": { "idleBehavior": "x" } } });
     refuses("_session/steering", steer, -32602, Some("_meta.steering.idleBehavior"));
+    for empty in [json!([]), json!([{ "type": "text", "text": " \n" }])] {
+        let steer = json!({ "sessionId": "s", "prompt": empty });
+        refuses("_session/steering", steer, -32602, Some("prompt"));
+    }
     refuses(
         "session/new",
         json!({ "cwd": "/w", "mcpServers": [{ "name": 1 }] }),
