@@ -103,6 +103,9 @@ pub struct Progress {
     /// Seconds that the call has run for, where this tells nothing but that it goes on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elapsed_s: Option<u64>,
+    /// How the call ended, where the surface's own terminal does not show that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }
 
 impl Progress {

@@ -140,6 +140,13 @@ fn a_command_whose_time_is_up_is_killed_and_its_terminal_goes_back() {
             (&json!("failed"), &json!(true))
         );
         assert_eq!(client.asked_for(0, "terminal/kill").len(), 1);
+        // The end takes nothing away of what was shown before it.
+        assert!(end.get("content").is_none(), "{end}");
+        let updates = client.updates(0).into_iter();
+        let mut of_call = updates.filter(|update| update["sessionUpdate"] == "tool_call_update");
+        let shown = &of_call.rfind(|update| update.get("content").is_some()).unwrap()["content"];
+        assert_eq!(shown[0]["type"], "terminal", "{shown}");
+        assert_eq!(shown[1]["content"]["text"], "timed out after 1 s", "{shown}");
         all_released(&mut client);
     }
 }

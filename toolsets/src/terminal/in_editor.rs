@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use agent_core::asker::{AskError, Asker, Terminal};
 use agent_core::cancel::Cancel;
-use agent_core::event::{Display, ToolOutput};
+use agent_core::event::{Display, Progress, ToolOutput};
 use agent_core::plan::CommandPlan;
 use agent_core::surface::{TerminalExit, TerminalOutput};
 use agent_core::tool::{Report, Run, ToolError};
@@ -47,6 +47,14 @@ pub(super) fn run(
         ),
     };
     let printed = printed(&terminal, &end, run.cancel);
+    if end.is_err() {
+        // The terminal shows only that it was killed, and what comes with the result is not shown beside it.
+        (run.report)(Report::Progress(Progress {
+            terminal: Some(terminal.id().clone()),
+            note: Some(status.clone()),
+            ..Progress::default()
+        }));
+    }
     let shown = match how_it_ended(&printed, &status, ended) {
         "" => printed.clone(),
         note => below(&printed, note),

@@ -57,7 +57,9 @@ pub(super) fn progress(id: &ToolCallId, progress: &Progress) -> SessionUpdate {
     if let Some(terminal) = &progress.terminal {
         let terminal = Terminal::new(terminal.as_str().to_owned());
         let fields = ToolCallUpdateFields::new().status(ToolCallStatus::InProgress);
-        return update(id, fields.content(vec![ToolCallContent::Terminal(terminal)]));
+        let note = progress.note.as_deref().map(|note| visible::line(note).into());
+        let shown = std::iter::once(ToolCallContent::Terminal(terminal)).chain(note);
+        return update(id, fields.content(shown.collect::<Vec<_>>()));
     }
     if progress.total == 0 {
         // What is on the screen stays there: what the call does.

@@ -76,6 +76,17 @@ fn a_terminal_is_shown_as_long_as_it_is_there_and_later_as_text() {
         progress,
     });
     assert_eq!(shown[0]["content"], json!([{"type": "terminal", "terminalId": "t"}]));
+    let overdue = Progress {
+        terminal: Some("t".into()),
+        note: Some("timed out after 1 s".into()),
+        ..Progress::default()
+    };
+    let shown = live(Event::ToolProgress {
+        id: "c".into(),
+        progress: overdue,
+    });
+    assert_eq!(shown[0]["content"][0], json!({"type": "terminal", "terminalId": "t"}));
+    assert_eq!(shown[0]["content"][1]["content"]["text"], "timed out after 1 s");
     for status in [ToolStatus::Completed, ToolStatus::Failed, ToolStatus::Cancelled] {
         let end = || finished(status, output("out\nexit code: 0", Display::Terminal("out\n".into())));
         assert_eq!(live(end())[0].get("content"), None, "{status:?}");
