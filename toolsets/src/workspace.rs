@@ -7,10 +7,10 @@ use agent_core::asker::Asker;
 use agent_core::cancel::Cancel;
 use agent_core::config::{Config, FilesBackend};
 use agent_core::content::Content;
-use agent_core::event::Event;
+use agent_core::event::{Event, Severity};
 use agent_core::id::SessionId;
 use agent_core::plan::Place;
-use agent_core::server::ServerView;
+use agent_core::server::{Server, ServerView, Transport};
 use agent_core::store::Store;
 use agent_core::tool::Tool;
 use agent_core::workspace::{FileNow, PutBack, RuleBook, SavedOtherwise, Scope, Surroundings, Workspace, Workspaces};
@@ -101,6 +101,7 @@ impl Workspaces for LocalWorkspaces {
             tools,
             servers: Servers::open(&scope, config, &processes, &self.edge),
             processes,
+            starts_servers: starts_servers(&scope, config),
             disabled: config.agent.disabled_tools.clone(),
             user_rules: self.user_rules.clone(),
         })
@@ -121,6 +122,24 @@ pub fn look_at_servers(cwd: &Path, config: &Config, edge: &Edge) -> Vec<ServerVi
     // What it tells, the views say too.
     servers.get_ready(&Cancel::new(), &mut |_| {});
     servers.views()
+}
+
+/// Whether one of a session's servers is a program that is started.
+fn starts_servers(scope: &Scope, config: &Config) -> bool {
+    let is_program = |server: &Server| matches!(server.transport, Transport::Stdio { .. });
+    scope.servers.iter().any(is_program) || config.mcp_servers.values().any(|server| server.command.is_some())
+}
+
+/// What the user is told while no server can be started yet, through no fault of theirs.
+fn slow_shell(shell: &Path, seconds: u64) -> Event {
+    Event::Notice {
+        severity: Severity::Info,
+        title: format!(
+            "waiting for the login shell to say its PATH, {seconds} s at most: `{}`",
+            shell.display()
+        ),
+        detail: Some("MCP servers are started with it. Is something slow in the shell's start-up files?".into()),
+    }
 }
 
 /// The editor, if it is to serve files.
@@ -177,6 +196,8 @@ struct LocalWorkspace {
     /// Before the processes, which would end them without asking.
     servers: Servers,
     processes: Arc<Processes>,
+    /// It has servers that are programs, which are looked for where commands are.
+    starts_servers: bool,
     disabled: Vec<String>,
     user_rules: Option<PathBuf>,
 }
@@ -190,6 +211,10 @@ impl Workspace for LocalWorkspace {
     }
 
     fn get_ready(&self, cancel: &Cancel, tell: &mut dyn FnMut(Event)) {
+        if self.starts_servers {
+            self.processes
+                .wait_for_programs(cancel, |shell, seconds| tell(slow_shell(shell, seconds)));
+        }
         self.servers.get_ready(cancel, tell);
     }
 

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+use std::process::Command;
 
 use serde_json::{Value, json};
 use talaria_tests::client::{Client, Home};
@@ -137,6 +138,11 @@ impl Play {
 pub(crate) fn client(home: &Home) -> Client {
     let mut command = home.command(&["acp"]);
     command.env_remove("SHELL");
+    client_by(command)
+}
+
+/// A client that shows notices, of an agent that is started by this command.
+pub(crate) fn client_by(command: Command) -> Client {
     let mut client = Client::spawn(command);
     let capabilities = json!({"session": {"notices": {}}});
     let params = json!({"protocolVersion": 1, "clientCapabilities": capabilities});

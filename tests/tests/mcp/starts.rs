@@ -1,5 +1,7 @@
 //! How servers start, and what becomes of a session whose servers do not.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -8,7 +10,7 @@ use talaria_tests::mcp::ODD;
 use talaria_tests::mock::{Mock, Reply};
 use talaria_tests::start::{config_of, wait_until};
 
-use crate::play::{PROGRAM, Play, begin, call_and_end, client, notices, program, server};
+use crate::play::{PROGRAM, Play, begin, call_and_end, client, client_by, notices, program, server};
 
 fn says(count: usize) -> Vec<Reply> {
     (0..count).map(|_| Reply::text("hello")).collect()
@@ -41,6 +43,26 @@ fn a_prompt_that_comes_at_once_waits_for_a_slow_server() {
         notices[0].starts_with("waiting for MCP servers to start, 10 s at most: `slow`"),
         "{notices:?}"
     );
+}
+
+#[test]
+fn a_slow_login_shell_is_not_put_down_to_the_servers() {
+    let mock = Mock::serve(says(1));
+    let home = Home::with_config(&config_of(&mock, ""));
+    let shell = home.workspace().join("slow-shell");
+    std::fs::write(&shell, "#!/bin/sh\nexec sleep 60\n").unwrap();
+    std::fs::set_permissions(&shell, Permissions::from_mode(0o700)).unwrap();
+    let mut command = home.command(&["acp"]);
+    command.env("SHELL", &shell);
+    let mut client = client_by(command);
+    let session = begin(&mut client, &home, json!([server("a", &[])]));
+    assert_eq!(client.prompt(&session, "go"), "end_turn");
+    let told = notices(&client, 0).join("\n");
+    assert!(
+        told.contains("waiting for the login shell to say its PATH, 2 s at most: `"),
+        "{told}"
+    );
+    assert!(!told.contains("waiting for MCP servers"), "{told}");
 }
 
 #[test]
@@ -358,7 +380,9 @@ fn doctor_tells_how_each_server_does() {
     let home = Home::new();
     let config = format!(
         "[mcp_servers.bad]\ncommand = \"nope-xyz\"\n[mcp_servers.few]\ncommand = {PROGRAM:?}\ntools = [\"echo\"]\n\
-         [mcp_servers.good]\ncommand = {PROGRAM:?}\n[mcp_servers.many]\ncommand = {PROGRAM:?}\nargs = [\"--endless\"]\n"
+         [mcp_servers.good]\ncommand = {PROGRAM:?}\n[mcp_servers.many]\ncommand = {PROGRAM:?}\nargs = [\"--endless\"]\n\
+         [mcp_servers.none]\ncommand = {PROGRAM:?}\ntools = [\"no\"]\n\
+         [mcp_servers.web]\nurl = \"http://127.0.0.1:1/mcp\"\n"
     );
     home.write_config(&config);
     let look = |more: &[&str]| {
@@ -371,17 +395,22 @@ fn doctor_tells_how_each_server_does() {
     let (code, servers) = look(&[]);
     assert_eq!(code, Some(1), "{servers:?}");
     for (server, (state, part)) in servers.iter().zip([
-        ("failed", "can't be used"),
+        (
+            "failed",
+            "then correct `command`, `args`, `cwd` or `env` of [mcp_servers.bad]",
+        ),
         ("ok", "answers with 1 tool"),
         ("ok", "tools"),
         (
             "warning",
             "answers with 100 tools, and lists its tools on more than 100 pages",
         ),
+        ("warning", "see whether `mcp_servers.none.tools` names its tools"),
+        ("failed", "then correct `url` or `headers` of [mcp_servers.web]"),
     ]) {
         assert_eq!(server["state"], state, "{server}");
         assert!(server["message"].as_str().unwrap().contains(part), "{server}");
     }
-    assert_eq!(servers.len(), 4);
+    assert_eq!(servers.len(), 6);
     assert_eq!(look(&["--offline"]), (Some(0), Vec::new()));
 }

@@ -1,24 +1,57 @@
 //! Where programs are looked for. An editor started from a desktop has a short PATH; the user's login shell knows the
 //! long one, and is asked for it once.
 
+use std::convert::Infallible;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
+use std::thread;
 use std::time::Duration;
 
-use crossbeam_channel::after;
+use agent_core::cancel::Cancel;
+use crossbeam_channel::{after, bounded};
 
 use super::environment::{Environment, own_path};
 use super::running::{Input, Running};
 
 /// A login shell that takes longer is not waited for.
 const LIMIT: Duration = Duration::from_secs(2);
+/// After so long the user is told what is waited for.
+const MOMENT: Duration = Duration::from_secs(1);
 /// What one that is ended gets to put things away.
 const GRACE: Duration = Duration::from_millis(300);
 
 static PATH: OnceLock<OsString> = OnceLock::new();
+
+/// Waits until it is known where programs are looked for, or for a cancel. A wait that takes a moment is told, once, with
+/// the shell and the seconds it has at most.
+pub(crate) fn wait_until_known(environment: &Environment, cancel: &Cancel, tell: impl FnOnce(&Path, u64)) {
+    let Some(shell) = login_shell().filter(|_| !is_known()) else {
+        return;
+    };
+    // Nothing is sent; the other end is dropped with the answer.
+    let (answering, answered) = bounded::<Infallible>(0);
+    let environment = environment.clone();
+    let asked = thread::Builder::new().name("search path".into()).spawn(move || {
+        search_path(&environment);
+        drop(answering);
+    });
+    if let Err(error) = asked {
+        tracing::warn!(%error, "the login shell is not waited for");
+        return;
+    }
+    crossbeam_channel::select! {
+        recv(answered) -> _ => return,
+        recv(cancel.closed()) -> _ => return,
+        recv(after(MOMENT)) -> _ => tell(&shell, LIMIT.as_secs()),
+    }
+    crossbeam_channel::select! {
+        recv(answered) -> _ => {}
+        recv(cancel.closed()) -> _ => {}
+    }
+}
 
 /// Whether the user's login shell has answered, or is not waited for any more.
 pub(crate) fn is_known() -> bool {
@@ -34,7 +67,8 @@ pub(crate) fn search_path(environment: &Environment) -> &'static OsString {
     })
 }
 
-fn login_shell() -> Option<PathBuf> {
+/// The user's login shell.
+pub(crate) fn login_shell() -> Option<PathBuf> {
     std::env::var_os("SHELL")
         .map(PathBuf::from)
         .filter(|shell| shell.is_absolute())

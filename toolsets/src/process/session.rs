@@ -99,6 +99,11 @@ impl Processes {
         }
     }
 
+    /// Waits for where programs are looked for; see [`search_path::wait_until_known`].
+    pub(crate) fn wait_for_programs(&self, cancel: &Cancel, tell: impl FnOnce(&Path, u64)) {
+        search_path::wait_until_known(&self.environment, cancel, tell);
+    }
+
     /// Whether asking where programs are looked for takes no time.
     pub(crate) fn knows_search_path(&self) -> bool {
         search_path::is_known()
