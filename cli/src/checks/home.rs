@@ -81,7 +81,8 @@ impl Folders {
             .filter(is_in)
             .map(|(path, mode)| words(path, *mode))
             .collect();
-        let still: Vec<String> = open_to_others(folder).map(|(path, _)| command(&path)).collect();
+        let still = open_to_others(folder).into_iter();
+        let still: Vec<String> = still.map(|(path, _)| command(&path)).collect();
         match (still.as_slice(), was.as_slice()) {
             ([], []) => Finding::ok(check, format!("{shown}, private, {} free", size(free))),
             ([], was) => Finding::warning(
@@ -143,8 +144,10 @@ fn scarce(check: &'static str, folder: &Path, free: u64) -> Option<Finding> {
     Some(Finding::new(check, state, message))
 }
 
-/// The folder and our files in it, where others may look into them. The file of keys has a check of its own.
-fn open_to_others(folder: &Path) -> impl Iterator<Item = (PathBuf, u32)> {
+/// The folder and our files in it, where others may look into them: nobody reaches a file in a folder that is private,
+/// whatever the file's own mode is. The file of keys has a check of its own.
+fn open_to_others(folder: &Path) -> Vec<(PathBuf, u32)> {
+    const OTHERS: u32 = 0o077;
     const NAMES: [&str; 7] = [
         "",
         "config.toml",
@@ -154,16 +157,21 @@ fn open_to_others(folder: &Path) -> impl Iterator<Item = (PathBuf, u32)> {
         "state.db-wal",
         "state.db-shm",
     ];
+    let mode = |path: &Path| Some(fs::metadata(path).ok()?.mode() & 0o777);
+    if mode(folder).is_none_or(|mode| mode & OTHERS == 0) {
+        return Vec::new();
+    }
     let logs = fs::read_dir(folder.join("logs")).into_iter().flatten();
     let logs = logs.filter_map(|entry| Some(entry.ok()?.path()));
     let named = NAMES.map(|name| match name {
         "" => folder.to_owned(),
         name => folder.join(name),
     });
-    named.into_iter().chain(logs).filter_map(|path| {
-        let mode = fs::metadata(&path).ok()?.mode() & 0o777;
-        (mode & 0o077 != 0).then_some((path, mode))
-    })
+    let all = named.into_iter().chain(logs);
+    let all = all.filter_map(|path| Some((mode(&path)?, path)));
+    all.filter(|(mode, _)| mode & OTHERS != 0)
+        .map(|(mode, path)| (path, mode))
+        .collect()
 }
 
 fn words(path: &Path, mode: u32) -> String {

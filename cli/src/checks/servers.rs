@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use agent_core::config::Config;
+use agent_core::config::{Config, McpServerConfig};
 use agent_core::server::{ServerState, ServerView};
 
 use super::Finding;
@@ -28,10 +28,15 @@ pub(crate) fn mcp_servers(setup: &UserSetup, config: &Config) -> Vec<Finding> {
 fn look(setup: &UserSetup, config: &Config, cwd: &Path) -> Vec<Finding> {
     let handle = setup.http().handle();
     let views = wiring::look_at_servers(cwd, config, &wiring::edge(handle));
-    views.into_iter().map(finding).collect()
+    // Both are in the order of their names in the configuration.
+    let servers = config.mcp_servers.iter().zip(views);
+    servers
+        .map(|((key, server), view)| finding(key, server, view))
+        .collect()
 }
 
-fn finding(server: ServerView) -> Finding {
+/// How a server does; `key` is its name in the configuration.
+fn finding(key: &str, config: &McpServerConfig, server: ServerView) -> Finding {
     let ServerView {
         name,
         place,
@@ -45,14 +50,28 @@ fn finding(server: ServerView) -> Finding {
             CHECK,
             named(&format!("{}, and {}", answers(tools.len()), faults.join(", and "))),
         ),
-        ServerState::Ready if tools.is_empty() => Finding::warning(CHECK, named("answers, and has no tools")),
+        ServerState::Ready if tools.is_empty() => {
+            let mend = match &config.tools {
+                Some(_) => format!("see whether `mcp_servers.{key}.tools` names its tools as it does"),
+                None => format!("it is of no use; take [mcp_servers.{key}] out"),
+            };
+            Finding::warning(CHECK, named(&format!("answers, and has no tools: {mend}")))
+        }
         ServerState::Ready => Finding::ok(CHECK, named(&answers(tools.len()))),
-        ServerState::Starting => Finding::warning(
-            CHECK,
-            named("takes longer than a prompt waits for it; it may be there for a later one"),
-        ),
+        ServerState::Starting => {
+            let mend = match &config.command {
+                Some(_) => "start it by hand to see what it waits for",
+                None => "see what keeps it",
+            };
+            let late = "takes longer than a prompt waits for it; it may be there for a later one";
+            Finding::warning(CHECK, named(&format!("{late}: {mend}")))
+        }
         ServerState::Gone(how) | ServerState::Failed(how) => {
-            Finding::failed(CHECK, named(&format!("can't be used: {how}")))
+            let mend = mend(key, config);
+            Finding::failed(
+                CHECK,
+                named(&format!("can't be used: {}; {mend}", how.trim_end_matches('.'))),
+            )
         }
     }
 }
@@ -61,5 +80,16 @@ fn answers(tools: usize) -> String {
     match tools {
         1 => "answers with 1 tool".to_owned(),
         count => format!("answers with {count} tools"),
+    }
+}
+
+/// What to do about a server that can't be used.
+fn mend(key: &str, config: &McpServerConfig) -> String {
+    match &config.command {
+        Some(_) => format!(
+            "start it by hand, then correct `command`, `args`, `cwd` or `env` of [mcp_servers.{key}]: a key that it needs \
+             stands in its `env`, since it gets none otherwise"
+        ),
+        None => format!("see that it answers there, then correct `url` or `headers` of [mcp_servers.{key}]"),
     }
 }

@@ -90,8 +90,15 @@ fn the_doctor_says_how_to_mend_what_is_wrong() {
     let set_mode = |name: &str, mode: u32| {
         std::fs::set_permissions(home.state().join(name), std::fs::Permissions::from_mode(mode)).unwrap();
     };
+    // Nobody gets at a file in a folder that is private.
     set_mode("config.toml", 0o644);
-    expect("home folder", "warning", "run `chmod 600 ");
+    expect("home folder", "ok", "private");
+    set_mode("", 0o711);
+    expect(
+        "home folder",
+        "warning",
+        "config.toml (mode 0644); that was mended just now",
+    );
     set_mode("config.toml", 0o600);
     set_mode("", 0o755);
     expect("home folder", "warning", "(mode 0755); that was mended just now");
