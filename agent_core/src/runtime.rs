@@ -241,6 +241,12 @@ impl Runtime {
         Ok(Steered { turn, joins })
     }
 
+    /// The texts of a session's commands in the background that run now. They end with the session.
+    pub fn background(&self, session: &SessionId) -> Vec<String> {
+        let session = self.0.session(session);
+        session.map_or_else(Vec::new, |session| session.settings().workspace.background())
+    }
+
     /// Cancels the running turn and every prompt that is queued now. Silent for a session that is idle or unknown.
     pub fn cancel(&self, session: &SessionId) {
         if let Some(session) = self.0.session(session) {

@@ -164,7 +164,7 @@ pub(crate) fn slip(content: &[Content]) -> Option<(&str, &'static str)> {
     let Some(Content::Text { text }) = content.first() else {
         return None;
     };
-    let word = text.trim_start().split_whitespace().next()?.strip_prefix('/')?;
+    let word = text.split_whitespace().next()?.strip_prefix('/')?;
     let is_name = word.chars().all(|char| char.is_ascii_alphabetic());
     let near = nearest(word, COMMANDS.iter().map(|command| command.name)).filter(|_| is_name)?;
     (near != word).then_some((word, near))

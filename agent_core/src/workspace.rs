@@ -35,6 +35,11 @@ pub trait Workspace: Send + Sync {
         Vec::new()
     }
 
+    /// The texts of the commands in the background that run now.
+    fn background(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// What the system prompt tells of it. Asks git; bounded in time.
     fn surroundings(&self) -> Surroundings;
 

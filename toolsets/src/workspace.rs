@@ -23,7 +23,7 @@ use crate::mcp::{Edge, Servers};
 use crate::mention;
 use crate::patch::Patch;
 use crate::place::Places;
-use crate::process::{Environment, Hidden, Processes};
+use crate::process::{Environment, Hidden, Processes, State};
 use crate::process_tool::Process;
 use crate::put_back;
 use crate::read_file::ReadFile;
@@ -220,6 +220,12 @@ impl Workspace for LocalWorkspace {
 
     fn servers(&self) -> Vec<ServerView> {
         self.servers.views()
+    }
+
+    fn background(&self) -> Vec<String> {
+        let commands = self.processes.background().into_iter();
+        let running = commands.filter(|background| background.state() == State::Running);
+        running.map(|background| background.command.clone()).collect()
     }
 
     fn surroundings(&self) -> Surroundings {

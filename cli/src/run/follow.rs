@@ -1,17 +1,20 @@
 //! Follows a turn to its end: shows its events, puts its questions, passes signals on, and says how it went.
 
 use std::io::{self, Write};
+use std::time::Duration;
 
 use agent_core::event::{Envelope, ErrorClass, Event, StopReason, ToolStatus};
 use agent_core::id::{SessionId, TurnId};
 use agent_core::outward::Outward;
-use crossbeam_channel::{Receiver, select};
+use crossbeam_channel::{Receiver, never, select, tick};
 
 use super::Printer;
 use super::ask::Asker;
 use crate::exit::{Exit, Fail};
 use crate::signals::Signal;
 use crate::wiring::Wired;
+
+const SECOND: Duration = Duration::from_secs(1);
 
 /// Returns when the turn has ended, or when the user doesn't want to wait for that.
 pub(super) fn follow(
@@ -24,6 +27,7 @@ pub(super) fn follow(
     let mut course = Course::new(turn);
     let mut asker = Asker::at_terminal(anstream::stderr(), printer.shows_plans());
     let mut interrupted = false;
+    let seconds = if printer.ticks() { tick(SECOND) } else { never() };
     loop {
         select! {
             recv(wired.inlet) -> parcel => {
@@ -54,6 +58,10 @@ pub(super) fn follow(
                     wired.runtime.decide(session, &approval, answer);
                 }
             }
+            recv(seconds) -> _ => match printer.tick() {
+                Err(_) if interrupted => return Ok(Exit::Interrupted),
+                shown => shown?,
+            },
             recv(signals) -> signal => {
                 let Ok(signal) = signal else { return Ok(Exit::Interrupted) };
                 if interrupted {

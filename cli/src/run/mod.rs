@@ -11,6 +11,7 @@ mod person;
 mod plain;
 mod question;
 mod session;
+mod status;
 
 use std::io::{self, IsTerminal, Read, Write};
 use std::os::fd::AsFd;
@@ -22,9 +23,11 @@ use std::time::{Duration, Instant};
 use agent_core::content::Content;
 use agent_core::event::Envelope;
 use agent_core::runtime::Folders;
+use agent_core::visible;
 use crossbeam_channel::{Receiver, unbounded};
 use rustix::fs::FileType;
 use rustix::io::ioctl_fionread;
+use rustix::termios::tcgetwinsize;
 
 use crate::args::RunArgs;
 use crate::credentials::Environment;
@@ -38,6 +41,7 @@ use limit::Limit;
 use machine::{JsonLines, Quiet};
 use people::{Audience, People, Way};
 use session::Calls;
+use status::WithStatus;
 
 /// Shows events to whoever asked for the turn.
 trait Printer {
@@ -49,6 +53,16 @@ trait Printer {
 
     /// Ends a line that is open, so that somebody else can write one.
     fn end_line(&mut self) -> io::Result<()>;
+
+    /// A second has passed.
+    fn tick(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Whether it wants to know that.
+    fn ticks(&self) -> bool {
+        false
+    }
 }
 
 /// Works on one prompt.
@@ -101,7 +115,12 @@ fn work(
         .runtime
         .prompt(&session, vec![Content::text(prompt)])
         .map_err(session::refused)?;
-    follow::follow(wired, &session, turn, printer.as_mut(), signals)
+    let ended = follow::follow(wired, &session, turn, printer.as_mut(), signals);
+    for command in wired.runtime.background(&session) {
+        // Nobody is left to tell if stderr is closed.
+        let _ = writeln!(terminal::stderr(), "ended with this run: $ {}", visible::line(&command));
+    }
+    ended
 }
 
 fn printer(args: &RunArgs) -> Box<dyn Printer> {
@@ -118,8 +137,17 @@ fn printer(args: &RunArgs) -> Box<dyn Printer> {
     } else {
         Way::Apart
     };
-    let people = People::new(anstream::stdout(), anstream::stderr(), Audience::Live(way));
-    Box::new(people.waiting(until_read))
+    let people = People::new(anstream::stdout(), anstream::stderr(), Audience::Live(way)).waiting(until_read);
+    match io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb") {
+        true => Box::new(WithStatus::new(people, io::stderr(), width)),
+        false => Box::new(people),
+    }
+}
+
+/// The columns of the terminal behind our stderr.
+fn width() -> usize {
+    let columns = tcgetwinsize(io::stderr()).map_or(0, |size| size.ws_col);
+    if columns == 0 { 80 } else { usize::from(columns) }
 }
 
 /// Waits until the program behind our stdout has read it all; one that takes its time, such as a pager, is not waited for.

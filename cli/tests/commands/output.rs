@@ -6,6 +6,7 @@ use std::io::Write;
 use serde_json::Value;
 
 use crate::home::{Home, end, stderr, stdout};
+use crate::terminal::Terminal;
 
 #[test]
 fn the_exit_code_says_how_it_went() {
@@ -136,4 +137,18 @@ fn what_can_not_be_written_is_told_and_no_success() {
             stderr(&output)
         );
     }
+}
+
+#[test]
+fn a_silent_call_shows_on_a_terminal_that_it_goes_on_and_nowhere_else() {
+    let home = Home::new();
+    let mut terminal = Terminal::with_columns(60);
+    let args = ["run", "run sleep 4", "--mode", "dont_ask"];
+    let child = terminal.start(&home, &args);
+    terminal.read_until("\r\u{1b}[K… $ sleep 4 (");
+    // The line goes, and the end of the call takes its place.
+    terminal.read_until("\r\u{1b}[K• $ sleep 4 … ");
+    assert_eq!(end(child).status.code(), Some(0));
+    let side = stderr(&home.agent(&args));
+    assert!(side.contains("• $ sleep 4 … done") && !side.contains(" s)"), "{side}");
 }

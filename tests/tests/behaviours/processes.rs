@@ -285,3 +285,18 @@ fn a_signal_ends_the_agent_and_what_it_runs() {
         all.iter().all(|(pid, _)| !is_alive(*pid))
     });
 }
+
+#[test]
+fn a_run_tells_of_the_commands_in_the_background_that_end_with_it() {
+    let background = |command: &str| ("terminal", json!({"command": command, "background": true}));
+    let wait = ("process", json!({"action": "wait", "id": "p2"}));
+    let home = home(&[
+        calls(&[background("sleep 60"), background("true")]),
+        calls(&[wait]),
+        says("done"),
+    ]);
+    let (status, _, side) = talaria_tests::client::run(home.command(&["run", "go", "--mode", "dont_ask"]), "");
+    assert!(status.success(), "{side}");
+    assert!(side.ends_with("ended with this run: $ sleep 60\n"), "{side}");
+    assert!(!side.contains("run: $ true"), "{side}");
+}
