@@ -216,6 +216,32 @@ fn the_tests_that_the_protocols_document_names_exist() {
     assert!(found > 50, "{found}");
 }
 
+#[test]
+fn each_row_of_the_protocols_document_names_what_proves_it() {
+    let document = std::fs::read_to_string(root().join("docs/protocol.md")).unwrap();
+    let (mut has_tests, mut rows) = (false, 0);
+    for line in document.lines() {
+        let Some(row) = line.strip_prefix('|').and_then(|line| line.strip_suffix('|')) else {
+            has_tests = false;
+            continue;
+        };
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        let tests = cells[cells.len() - 1];
+        if tests.starts_with("test") && !has_tests {
+            has_tests = true;
+            continue;
+        }
+        let is_rule = tests.chars().all(|c| c == '-');
+        if is_rule && !tests.is_empty() || cells.contains(&"not yet") {
+            continue;
+        }
+        assert!(has_tests, "a table without tests: {line}");
+        assert!(quoted(tests).any(|name| name.matches('_').count() >= 3), "{line}");
+        rows += 1;
+    }
+    assert!(rows > 50, "{rows}");
+}
+
 /// What stands between backticks.
 fn quoted(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)
