@@ -7,6 +7,7 @@ mod doctor;
 mod models;
 mod offline;
 mod providers;
+mod script;
 
 use talaria_tests::client::{Home, run};
 use talaria_tests::mock::{Asked, Mock, Reply};
