@@ -21,6 +21,7 @@ mod clock;
 mod compact;
 pub mod config;
 pub mod content;
+pub mod count;
 mod deleting;
 mod end;
 mod engine;

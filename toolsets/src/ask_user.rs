@@ -7,6 +7,7 @@ use std::time::Duration;
 use agent_core::asker::{AskError, Asker};
 use agent_core::cancel::Cancel;
 use agent_core::config::Config;
+use agent_core::count::bytes_left_out;
 use agent_core::event::{ToolKind, ToolOutput};
 use agent_core::plan::Plan;
 use agent_core::provider::ToolSpec;
@@ -208,8 +209,8 @@ fn bounded(said: &str) -> Cow<'_, str> {
         return said.into();
     }
     let end = said.floor_char_boundary(MOST_SAID);
-    let left = said.len() - end;
-    format!("{}\n… {left} bytes left out …", &said[..end]).into()
+    let left_out = bytes_left_out((said.len() - end) as u64);
+    format!("{}\n{left_out}", &said[..end]).into()
 }
 
 /// A question as a text, its choices numbered.
@@ -251,7 +252,7 @@ mod tests {
         };
         let told = told(&sent, &choices);
         assert!(
-            told.len() < MOST_SAID + 100 && told.ends_with("… 32768 bytes left out …"),
+            told.len() < MOST_SAID + 100 && told.ends_with("… 32,768 bytes left out …"),
             "{}",
             told.len()
         );

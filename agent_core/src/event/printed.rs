@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::count::bytes_left_out;
+
 /// The output of a command with its colours: lines and what sets colours, and no other terminal command. Its bytes are
 /// numbered from the first one on, those that were not kept too, so that who has shown some of it can go on from there.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,7 +39,7 @@ impl Printed {
             return format!("{head}{tail}");
         }
         // Whatever colour was set there is over: the text that would end it may be among what is left out.
-        format!("{head}\u{1b}[0m\n… {left_out} bytes left out …\n{tail}")
+        format!("{head}\u{1b}[0m\n{}\n{tail}", bytes_left_out(left_out))
     }
 
     fn gap_end(&self) -> u64 {

@@ -143,7 +143,14 @@ fn what_is_printed_too_fast_is_left_out_by_count() {
         .collect();
     let left_out: usize = marks
         .iter()
-        .map(|mark| mark.split(' ').nth(1).unwrap().parse::<usize>().unwrap())
+        .map(|mark| {
+            mark.split(' ')
+                .nth(1)
+                .unwrap()
+                .replace(',', "")
+                .parse::<usize>()
+                .unwrap()
+        })
         .sum();
     let of_marks: usize = marks.iter().map(|mark| mark.len() + "\u{1b}[0m\n\n".len()).sum();
     assert_eq!(text.len() - of_marks + left_out, 12 + 20 * 1024 * 1024, "{marks:?}");

@@ -1,5 +1,6 @@
 //! What a command printed: all of it is read, its beginning and its end are kept, the middle is counted.
 
+use agent_core::count::bytes_left_out;
 use agent_core::event::{Printed, Progress};
 use crossbeam_channel::{Receiver, Sender, bounded};
 use parking_lot::Mutex;
@@ -184,21 +185,8 @@ impl Excerpt {
         } else {
             "\n"
         };
-        format!("{head}{gap}… {} bytes left out …\n{tail}", grouped(left_out))
+        format!("{head}{gap}{}\n{tail}", bytes_left_out(left_out))
     }
-}
-
-/// A number with a comma after every third digit from the right.
-pub(crate) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 #[cfg(test)]
@@ -332,12 +320,5 @@ mod tests {
         output.seal();
         output.push(b"b");
         assert_eq!(output.since(0).text(), "a");
-    }
-
-    #[test]
-    fn numbers_are_grouped() {
-        for (number, expect) in [(0, "0"), (999, "999"), (1000, "1,000"), (1_234_567, "1,234,567")] {
-            assert_eq!(grouped(number), expect);
-        }
     }
 }

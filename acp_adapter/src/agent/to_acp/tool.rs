@@ -7,6 +7,7 @@ use agent_client_protocol_schema::v1::{
 };
 use agent_core::approval::{Approval, ApprovalOption, OptionKind};
 use agent_core::change::FileChange;
+use agent_core::count::grouped;
 use agent_core::event::{
     CallInput, Display, PlannedCall, Progress, ToolCall, ToolKind, ToolOutcome, ToolOutput, ToolStatus,
 };
@@ -69,7 +70,7 @@ pub(super) fn progress(id: &ToolCallId, progress: &Progress) -> SessionUpdate {
     }
     let tail = text::fence("", &progress.tail);
     let shown = if progress.total > progress.tail.len() as u64 {
-        format!("{tail}\n… the end of {} bytes so far", progress.total)
+        format!("{tail}\n… the end of {} bytes so far", grouped(progress.total))
     } else {
         tail
     };

@@ -109,7 +109,7 @@ pub(crate) fn rows() -> Vec<Row> {
         only_live(
             progress("two", 9000),
             update(
-                json!({ "status": "in_progress", "content": [content("```\ntwo\n```\n… the end of 9000 bytes so far")] }),
+                json!({ "status": "in_progress", "content": [content("```\ntwo\n```\n… the end of 9,000 bytes so far")] }),
             ),
         ),
         only_live(
