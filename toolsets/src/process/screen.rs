@@ -1,6 +1,6 @@
 //! Bytes of a program as a terminal may be given them: text, what ends a line or a column, and what sets colours. What
 //! moves the cursor, clears, renames the window or asks the terminal something is taken out, also where it comes in
-//! pieces.
+//! pieces. Who reads it elsewhere is given no colours either.
 
 use super::text::whole_characters;
 
@@ -13,6 +13,15 @@ pub(super) struct Screen {
     /// The first bytes of a character.
     character: Vec<u8>,
     place: Place,
+    colours: Colours,
+}
+
+/// What becomes of the sequences that set colours.
+#[derive(Clone, Copy, Default)]
+enum Colours {
+    #[default]
+    Stay,
+    Go,
 }
 
 /// Where in the output the next character is.
@@ -38,9 +47,21 @@ impl Screen {
         let mut all = std::mem::take(&mut self.character);
         all.extend_from_slice(bytes);
         self.character = all.split_off(whole_characters(&all));
-        let text = String::from_utf8_lossy(&all);
+        self.read_text(&String::from_utf8_lossy(&all))
+    }
+
+    /// The text alone, without colours.
+    pub(super) fn text_of(text: &str) -> String {
+        let mut screen = Self {
+            colours: Colours::Go,
+            ..Self::default()
+        };
+        screen.read_text(text)
+    }
+
+    fn read_text(&mut self, text: &str) -> String {
         let mut shown = String::with_capacity(text.len());
-        let mut rest = &*text;
+        let mut rest = text;
         while !rest.is_empty() {
             if let Place::Text = self.place {
                 let (plain, other) = rest.split_at(rest.bytes().position(needs_a_look).unwrap_or(rest.len()));
@@ -58,8 +79,8 @@ impl Screen {
     fn take(&mut self, char: char, shown: &mut String) {
         let place = std::mem::take(&mut self.place);
         self.place = match (place, char) {
-            (Place::Text, _) => begun_by(char, shown),
-            (Place::Escape, '[') => Place::Control(Some(String::new())),
+            (Place::Text, _) => self.begun_by(char, shown),
+            (Place::Escape, '[') => self.control(),
             (Place::Escape, ']' | 'P' | 'X' | '^' | '_') => Place::String,
             (Place::Escape | Place::Designation, ' '..='/') => Place::Designation,
             (Place::Escape | Place::Designation, '0'..='~') => Place::Text,
@@ -75,15 +96,35 @@ impl Screen {
             (Place::String, '\u{7}' | '\u{9c}') | (Place::StringEscape, '\\') => Place::Text,
             (Place::String, '\u{1b}') => Place::StringEscape,
             // One that is never ended swallows one line at most.
-            (Place::String, '\n') => begun_by(char, shown),
+            (Place::String, '\n') => self.begun_by(char, shown),
             (Place::String, _) => Place::String,
             // What was begun is broken off, and this belongs to what follows.
             (Place::StringEscape, _) => {
                 self.place = Place::Escape;
                 return self.take(char, shown);
             }
-            (Place::Escape | Place::Designation | Place::Control(_), _) => begun_by(char, shown),
+            (Place::Escape | Place::Designation | Place::Control(_), _) => self.begun_by(char, shown),
         };
+    }
+
+    /// What a character in the text begins; shown if it is text itself.
+    fn begun_by(&self, char: char, shown: &mut String) -> Place {
+        match char {
+            '\u{1b}' => return Place::Escape,
+            '\u{9b}' => return self.control(),
+            '\u{90}' | '\u{98}' | '\u{9d}'..='\u{9f}' => return Place::String,
+            '\n' | '\r' | '\t' => shown.push(char),
+            _ if char.is_control() => {}
+            _ => shown.push(char),
+        }
+        Place::Text
+    }
+
+    fn control(&self) -> Place {
+        match self.colours {
+            Colours::Stay => Place::Control(Some(String::new())),
+            Colours::Go => Place::Control(None),
+        }
     }
 }
 
@@ -91,19 +132,6 @@ impl Screen {
 fn needs_a_look(byte: u8) -> bool {
     // The last is how the control characters above 127 begin.
     (byte < b' ' && byte != b'\n' && byte != b'\r' && byte != b'\t') || byte == 0x7f || byte == 0xc2
-}
-
-/// What a character in the text begins; shown if it is text itself.
-fn begun_by(char: char, shown: &mut String) -> Place {
-    match char {
-        '\u{1b}' => return Place::Escape,
-        '\u{9b}' => return Place::Control(Some(String::new())),
-        '\u{90}' | '\u{98}' | '\u{9d}'..='\u{9f}' => return Place::String,
-        '\n' | '\r' | '\t' => shown.push(char),
-        _ if char.is_control() => {}
-        _ => shown.push(char),
-    }
-    Place::Text
 }
 
 /// The parameters with one more character, as long as they may be those of a colour.

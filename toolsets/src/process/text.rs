@@ -1,9 +1,11 @@
 //! Bytes of a program as text that people and models read: no terminal commands, no half characters.
 
+use super::screen::Screen;
+
 /// Text without terminal commands: escape sequences and control characters go, a line that a carriage return wrote
 /// anew keeps its last state, and what is no UTF-8 is replaced.
 pub(crate) fn readable(bytes: &[u8]) -> String {
-    let text = without_sequences(&String::from_utf8_lossy(bytes));
+    let text = Screen::text_of(&String::from_utf8_lossy(bytes));
     let mut lines = text.split('\n').map(last_state);
     let mut readable = lines.next().unwrap_or_default().to_owned();
     for line in lines {
@@ -16,76 +18,6 @@ pub(crate) fn readable(bytes: &[u8]) -> String {
 /// What a terminal would show of a line that was written over again and again.
 fn last_state(line: &str) -> &str {
     line.split('\r').rfind(|state| !state.is_empty()).unwrap_or_default()
-}
-
-fn without_sequences(text: &str) -> String {
-    let mut clean = String::with_capacity(text.len());
-    let mut rest = text.chars();
-    while let Some(char) = rest.next() {
-        match char {
-            '\u{1b}' => skip_sequence(&mut rest),
-            '\u{9b}' => skip_control(&mut rest),
-            '\u{90}' | '\u{98}' | '\u{9d}'..='\u{9f}' => skip_string(&mut rest),
-            '\n' | '\r' | '\t' => clean.push(char),
-            _ if char.is_control() => {}
-            _ => clean.push(char),
-        }
-    }
-    clean
-}
-
-/// What follows an escape character.
-fn skip_sequence(rest: &mut std::str::Chars<'_>) {
-    let mut ahead = rest.clone();
-    match ahead.next() {
-        Some('[') => skip_control(&mut ahead),
-        // OSC, DCS, SOS, PM, APC: a text up to its terminator.
-        Some(']' | 'P' | 'X' | '^' | '_') => skip_string(&mut ahead),
-        // A designation of a character set and its like: intermediates, then one final character.
-        Some(' '..='/') => while ahead.next().is_some_and(|char| (' '..='/').contains(&char)) {},
-        Some('0'..='~') => {}
-        _ => return,
-    }
-    *rest = ahead;
-}
-
-/// Parameters, intermediates and the final character of a control sequence.
-fn skip_control(rest: &mut std::str::Chars<'_>) {
-    loop {
-        let before = rest.clone();
-        match rest.next() {
-            Some(' '..='?') => {}
-            Some('@'..='~') | None => return,
-            // Not part of a sequence: a broken one swallows nothing that follows.
-            Some(_) => {
-                *rest = before;
-                return;
-            }
-        }
-    }
-}
-
-/// A string sequence up to BEL or ST. One that is never ended swallows one line at most.
-fn skip_string(rest: &mut std::str::Chars<'_>) {
-    loop {
-        let before = rest.clone();
-        match rest.next() {
-            Some('\u{7}' | '\u{9c}') | None => return,
-            Some('\u{1b}') => {
-                if rest.clone().next() == Some('\\') {
-                    rest.next();
-                } else {
-                    *rest = before;
-                }
-                return;
-            }
-            Some('\n') => {
-                *rest = before;
-                return;
-            }
-            Some(_) => {}
-        }
-    }
 }
 
 /// How many of the bytes make whole characters: all but a character at the end of which only the first bytes came.
