@@ -30,14 +30,40 @@ pub(super) struct OpenCall {
     pub(super) lane: Weak<Lane>,
     /// How long it may run.
     pub(super) limit: Option<Duration>,
-    /// Its own: the turn's sets it too, and so does its deadline.
-    pub(super) cancel: Cancel,
-    pub(super) _with_the_turns: WakeUpGuard,
+    pub(super) cancel: OwnCancel,
     pub(super) deadline: Deadline,
     /// What is on the screen is what it does (a diff), and stays there.
     pub(super) shows_its_plan: bool,
     /// Once it was let go.
     pub(super) running: Option<Running>,
+}
+
+/// A call's own cancel: the turn's sets it too, as long as this is there, and so does the call's deadline.
+pub(super) struct OwnCancel {
+    own: Cancel,
+    _by_the_turns: WakeUpGuard,
+}
+
+impl OwnCancel {
+    /// One that is set with the turn's.
+    pub(super) fn below(turns: &Cancel) -> Self {
+        let own = Cancel::new();
+        let set = own.clone();
+        Self {
+            own,
+            _by_the_turns: turns.on_cancel(move || set.set()),
+        }
+    }
+
+    /// What the call's work looks at.
+    pub(super) fn handle(&self) -> Cancel {
+        self.own.clone()
+    }
+
+    /// The call is to end.
+    pub(super) fn set(&self) {
+        self.own.set();
+    }
 }
 
 /// By when a call must have ended.
@@ -80,16 +106,14 @@ pub(super) struct Running {
     /// When something of it was shown last.
     shown: Instant,
     last: Progress,
-    shows_its_plan: bool,
 }
 
 impl Running {
-    fn begin(shows_its_plan: bool) -> Self {
+    fn begin() -> Self {
         Self {
             since: Instant::now(),
             shown: Instant::now(),
             last: Progress::default(),
-            shows_its_plan,
         }
     }
 
@@ -97,16 +121,6 @@ impl Running {
     pub(super) fn shown(&mut self, progress: &Progress) {
         self.last = progress.clone();
         self.shown = Instant::now();
-    }
-
-    /// A sign of life: what was shown last, or how long it has taken, where there is nothing else to see.
-    pub(super) fn sign_of_life(&mut self) -> Progress {
-        self.shown = Instant::now();
-        let is_empty = self.last.total == 0 && self.last.terminal.is_none();
-        Progress {
-            elapsed_s: (is_empty && !self.shows_its_plan).then(|| self.since.elapsed().as_secs()),
-            ..self.last.clone()
-        }
     }
 
     fn silent_at(&self) -> Instant {
@@ -118,7 +132,18 @@ impl OpenCall {
     /// It is let go now.
     pub(super) fn begin(&mut self) {
         self.deadline = Deadline::within(self.limit);
-        self.running = Some(Running::begin(self.shows_its_plan));
+        self.running = Some(Running::begin());
+    }
+
+    /// A sign of life of a call that runs: what was shown last, or how long it has taken, where there is nothing else to see.
+    pub(super) fn sign_of_life(&mut self) -> Option<Progress> {
+        let running = self.running.as_mut()?;
+        running.shown = Instant::now();
+        let is_empty = running.last.total == 0 && running.last.terminal.is_none();
+        Some(Progress {
+            elapsed_s: (is_empty && !self.shows_its_plan).then(|| running.since.elapsed().as_secs()),
+            ..running.last.clone()
+        })
     }
 
     /// When it needs to be looked at, whatever happens.

@@ -13,10 +13,9 @@ use parking_lot::Mutex;
 use super::announce::Announced;
 use super::guard::ended;
 use super::lane::{FromLane, Job, Lane};
-use super::open::{Deadline, OpenCall};
+use super::open::{Deadline, OpenCall, OwnCancel};
 use crate::approval::UserAnswer;
 use crate::asker::Terminal;
-use crate::cancel::Cancel;
 use crate::event::{Event, Progress, ToolStatus};
 use crate::id::{ApprovalId, ToolCallId};
 use crate::tool::Limit;
@@ -87,16 +86,14 @@ impl<'t, 'a> Wave<'t, 'a> {
         let (go, may_go) = bounded(1);
         let progress = Arc::new(Mutex::new(None));
         let limit = self.limit(tool.limit(&input));
-        let cancel = Cancel::new();
-        let set = cancel.clone();
-        let with_the_turns = self.turn.cancel().on_cancel(move || set.set());
+        let cancel = OwnCancel::below(self.turn.cancel());
         let job = Job {
             id: call.id.clone(),
             tool,
             input,
             may_go,
             progress: progress.clone(),
-            cancel: cancel.clone(),
+            cancel: cancel.handle(),
         };
         let name = call.name.clone();
         let open = OpenCall {
@@ -109,7 +106,6 @@ impl<'t, 'a> Wave<'t, 'a> {
             lane: Weak::new(),
             limit,
             cancel,
-            _with_the_turns: with_the_turns,
             deadline: Deadline::None,
             shows_its_plan: false,
             running: None,

@@ -58,19 +58,27 @@ impl Terminals {
         if !client.terminals {
             return None;
         }
-        if let Event::ToolStarted { call } = event {
-            return self.opened(call);
+        match event {
+            Event::ToolStarted { call } => self.opened(call),
+            Event::ToolPlanned { id, runs: true, .. } => self.0.contains_key(id).then(|| runs(id)),
+            Event::ToolProgress { id, progress } => self.printed(id, progress),
+            Event::ToolFinished { id, outcome } => self.ended(id, outcome),
+            Event::UserMessage { .. }
+            | Event::UserSteered { .. }
+            | Event::AgentText { .. }
+            | Event::AgentThought { .. }
+            | Event::ToolPlanned { runs: false, .. }
+            | Event::ApprovalRequested { .. }
+            | Event::ApprovalDecided { .. }
+            | Event::PlanUpdated { .. }
+            | Event::StepFinished { .. }
+            | Event::Notice { .. }
+            | Event::Compacted { .. }
+            | Event::HistoryMoved { .. }
+            | Event::SessionChanged { .. }
+            | Event::TurnFinished { .. }
+            | Event::TurnFailed { .. } => None,
         }
-        if let Event::ToolPlanned { id, runs: true, .. } = event {
-            return self.0.contains_key(id).then(|| runs(id));
-        }
-        if let Event::ToolProgress { id, progress } = event {
-            return self.printed(id, progress);
-        }
-        if let Event::ToolFinished { id, outcome } = event {
-            return self.ended(id, outcome);
-        }
-        None
     }
 
     fn opened(&mut self, call: &ToolCall) -> Option<SessionUpdate> {

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::super::guard::ended;
-use super::super::open::{Deadline, OpenCall, Running};
+use super::super::open::{Deadline, OpenCall};
 use super::Wave;
 use crate::approval::{DecidedBy, Decision};
 use crate::event::{Event, Severity, ToolOutcome, ToolOutput, ToolStatus};
@@ -96,8 +96,7 @@ impl Wave<'_, '_> {
     }
 
     fn show_life(&mut self, id: ToolCallId) {
-        let running = self.open.get_mut(&id).and_then(|open| open.running.as_mut());
-        if let Some(progress) = running.map(Running::sign_of_life) {
+        if let Some(progress) = self.open.get_mut(&id).and_then(OpenCall::sign_of_life) {
             self.turn.emit(Event::ToolProgress { id, progress });
         }
     }
