@@ -1,15 +1,12 @@
 //! What is shown of a call while it runs: signs of life, and of much output its end alone and not too often.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use rusqlite::Connection;
 use serde_json::{Value, json};
 use talaria_tests::client::{Client, Home};
 
 use crate::play::{calls, ends, home, questions, says, set_mode, text_of};
-
-/// The longest time without a sign of life, and what a busy machine may add to it.
-const LONGEST: Duration = Duration::from_secs(5 + 3);
 
 fn run(command: &str) -> Home {
     home(&[calls(&[("terminal", json!({"command": command}))]), says("done")])
@@ -26,36 +23,17 @@ fn is_progress(update: &Value) -> bool {
     update["sessionUpdate"] == "tool_call_update" && update["status"] == "in_progress"
 }
 
-/// Plays a turn; the longest time between two updates of its call, from when it ran on.
-fn longest_silence(client: &mut Client, session: &str) -> Duration {
-    let prompt = client.begin_prompt(session, "go");
-    client.wait_for(|message| is_progress(&message["params"]["update"]));
-    let (mut last, mut longest) = (Instant::now(), Duration::ZERO);
-    loop {
-        let message = client.next();
-        let update = &message["params"]["update"];
-        if update["sessionUpdate"] == "tool_call_update" {
-            longest = longest.max(last.elapsed());
-            last = Instant::now();
-        }
-        if message["id"] == prompt {
-            return longest;
-        }
-    }
-}
-
 #[test]
 fn a_call_that_says_nothing_is_shown_to_go_on() {
-    let home = run("sleep 6; echo half; sleep 6");
+    let home = run("sleep 5; echo half; sleep 9");
     let (mut client, session) = open(&home, json!({}));
-    let longest = longest_silence(&mut client, &session);
-    assert!(longest < LONGEST, "{longest:?}");
+    assert_eq!(client.prompt(&session, "go"), "end_turn");
     let updates = client.updates(0).into_iter();
     let shown: Vec<String> = updates.filter(|update| is_progress(update)).map(text_of).collect();
     assert!(shown.contains(&"… 4 s so far".to_owned()), "{shown:?}");
-    // What was printed is shown again, and nothing is made up beside it.
+    // What was printed is shown again, at least every 5 s, and nothing is made up beside it.
     let printed: Vec<&String> = shown.iter().filter(|text| text.starts_with("```\nhalf")).collect();
-    assert!(printed.len() >= 2, "{shown:?}");
+    assert!(printed.len() >= 3, "{shown:?}");
     assert!(printed.iter().all(|text| **text == "```\nhalf\n```"), "{shown:?}");
     let end = ends(&client, 0).remove(0);
     assert_eq!(text_of(&end), "```\nhalf\n```");
@@ -75,11 +53,21 @@ fn a_call_that_waits_for_its_permission_does_not_run() {
     let session = client.new_session(&home.workspace());
     let prompt = client.begin_prompt(&session, "go");
     client.wait_for(|message| message["method"] == "session/request_permission");
-    let rest = client.rest(Duration::from_secs(6));
-    assert!(
-        !rest.iter().any(|message| is_progress(&message["params"]["update"])),
-        "{rest:?}"
-    );
+    // As long as it takes until one that runs is shown to go on.
+    let other = client.new_session(&home.workspace());
+    set_mode(&mut client, &other, "dont_ask");
+    let runs = client.begin_prompt(&other, "go");
+    let sign = "… 4 s so far";
+    client.wait_for(|message| message["params"]["update"].to_string().contains(sign));
+    let of_asked = |message: &&Value| message["params"]["sessionId"] == session;
+    let mut progress = client
+        .log
+        .iter()
+        .filter(of_asked)
+        .map(|message| &message["params"]["update"]);
+    assert!(!progress.any(is_progress), "{:?}", client.log);
+    client.notify("session/cancel", json!({"sessionId": other}));
+    assert_eq!(client.stop_reason(runs), "cancelled");
     client.notify("session/cancel", json!({"sessionId": session}));
     assert_eq!(client.stop_reason(prompt), "cancelled");
     assert_eq!(questions(&client, 0).len(), 1);
