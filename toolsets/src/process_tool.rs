@@ -229,10 +229,10 @@ fn write(background: Arc<Background>, text: String, forbidden: Option<String>) -
         },
         locations: Vec::new(),
         action: Box::new(move |run| match background.write(&text, run.cancel) {
-            Ok(()) => Ok(ToolOutput::text(format!(
-                "written to {}; poll it for what it says",
-                background.id
-            ))),
+            Ok(()) => Ok(ToolOutput {
+                display: Display::Instead(format!("written to {}", background.id)),
+                ..ToolOutput::text(format!("written to {}; poll it for what it says", background.id))
+            }),
             Err(error) => Err(not_written(&background, &error)),
         }),
     })

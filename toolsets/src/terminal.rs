@@ -242,6 +242,7 @@ fn start_background(processes: &Processes, plan: &CommandPlan) -> Result<ToolOut
     let id = &background.id;
     Ok(ToolOutput {
         raw: Some(json!({ "process": id })),
+        display: Display::Instead(format!("started in the background as {id}")),
         ..ToolOutput::text(format!(
             "started in the background as {id}: look at it with process(action=\"poll\", id=\"{id}\")"
         ))

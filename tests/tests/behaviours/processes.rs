@@ -300,3 +300,20 @@ fn a_run_tells_of_the_commands_in_the_background_that_end_with_it() {
     assert!(side.ends_with("ended with this run: $ sleep 60\n"), "{side}");
     assert!(!side.contains("run: $ true"), "{side}");
 }
+
+#[test]
+fn people_are_told_of_the_background_in_words_for_people() {
+    let home = home(&[
+        calls(&[("terminal", json!({"command": "cat", "background": true}))]),
+        calls(&[("process", json!({"action": "write", "id": "p1", "text": "a\n"}))]),
+        says("done"),
+    ]);
+    let (mut client, session) = Client::with_session(&home);
+    set_mode(&mut client, &session, "dont_ask");
+    client.prompt(&session, "go");
+    let shown: Vec<String> = ends(&client, 0).iter().map(text_of).collect();
+    assert_eq!(
+        shown,
+        ["```\nstarted in the background as p1\n```", "```\nwritten to p1\n```"]
+    );
+}
