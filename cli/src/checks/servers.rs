@@ -46,17 +46,17 @@ fn finding(key: &str, config: &McpServerConfig, server: ServerView) -> Finding {
     } = server;
     let named = |what: &str| format!("`{name}` ({place}) {what}");
     match state {
-        ServerState::Ready if !faults.is_empty() => Finding::warning(
-            CHECK,
-            named(&format!("{}, and {}", answers(tools.len()), faults.join(", and "))),
-        ),
-        ServerState::Ready if tools.is_empty() => {
-            let mend = match &config.tools {
-                Some(_) => format!("see whether `mcp_servers.{key}.tools` names its tools as it does"),
-                None => format!("it is of no use; take [mcp_servers.{key}] out"),
-            };
-            Finding::warning(CHECK, named(&format!("answers, and has no tools: {mend}")))
+        ServerState::Ready if !faults.is_empty() => {
+            let how = format!("{}, and {}", answers(tools.len()), faults.join(", and "));
+            let mend = format!("`mcp_servers.{key}.tools` chooses those that are used");
+            Finding::warning(CHECK, named(&format!("{how}: {mend}")))
         }
+        ServerState::Ready if tools.is_empty() => Finding::warning(
+            CHECK,
+            named(&format!(
+                "answers, and has no tools: take [mcp_servers.{key}] out, as it is of no use"
+            )),
+        ),
         ServerState::Ready => Finding::ok(CHECK, named(&answers(tools.len()))),
         ServerState::Starting => {
             let mend = match &config.command {

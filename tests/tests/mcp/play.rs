@@ -1,8 +1,8 @@
 //! What these tests share: servers as a client names them, a model that calls their tools, and what was said of it.
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use talaria_tests::client::{Client, Home};

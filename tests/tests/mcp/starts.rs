@@ -405,7 +405,10 @@ fn doctor_tells_how_each_server_does() {
             "warning",
             "answers with 100 tools, and lists its tools on more than 100 pages",
         ),
-        ("warning", "see whether `mcp_servers.none.tools` names its tools"),
+        (
+            "warning",
+            "lacks a tool that the configuration names: `mcp_servers.none.tools` chooses",
+        ),
         ("failed", "then correct `url` or `headers` of [mcp_servers.web]"),
     ]) {
         assert_eq!(server["state"], state, "{server}");

@@ -75,6 +75,7 @@ impl Terminals {
             | Event::Notice { .. }
             | Event::Compacted { .. }
             | Event::HistoryMoved { .. }
+            | Event::FilesKept { .. }
             | Event::SessionChanged { .. }
             | Event::TurnFinished { .. }
             | Event::TurnFailed { .. } => None,
