@@ -313,6 +313,8 @@ pub enum SessionChange {
     Told(Facts),
     /// Tokens were used for it beside its steps: its title was asked for, or a summary.
     Spent(Usage),
+    /// How full its context is, where no step has said it: turns were taken back.
+    Context(ContextUse),
     /// Its system prompt was made anew, since its client has other instructions.
     Prompted(Box<Prompted>),
 }

@@ -10,7 +10,7 @@ use std::ops::RangeInclusive;
 
 use crate::content::{Content, is_blank, plain_text};
 use crate::event::{
-    Envelope, ErrorClass, Event, Failure, SessionChange, StopReason, ToolCall, ToolOutcome, ToolStatus,
+    Envelope, ErrorClass, Event, Failure, PlanEntry, SessionChange, StopReason, ToolCall, ToolOutcome, ToolStatus,
 };
 use crate::id::{SessionId, ToolCallId, TurnId};
 use crate::provider::{self, Call, Counted, Message, Native};
@@ -35,6 +35,8 @@ pub(crate) struct History {
     /// What the service counted last, and of how many bytes of messages.
     counted: Option<Counted>,
     draft: Draft,
+    /// The model's to-do list.
+    plan: Vec<PlanEntry>,
     /// The turn that has begun and not ended. What belongs to another one is not for the model: the core answered it
     /// itself, or its prompt is hidden.
     turn: Option<TurnId>,
@@ -102,6 +104,16 @@ impl History {
         self.messages().iter().any(compaction::has_pictures)
     }
 
+    /// Whether nothing was said.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.messages.is_empty()
+    }
+
+    /// The model's to-do list.
+    pub(crate) fn plan(&self) -> &[PlanEntry] {
+        &self.plan
+    }
+
     /// Takes the next event in.
     pub(crate) fn follow(&mut self, envelope: &Envelope) {
         self.seq = self.seq.max(envelope.seq);
@@ -110,6 +122,8 @@ impl History {
         } = &envelope.event
         {
             self.counted = self.counted.map(Counted::by_another);
+        } else if let Event::PlanUpdated { entries } = &envelope.event {
+            self.plan.clone_from(entries);
         } else if let Event::Compacted { before, what, .. } = &envelope.event {
             self.compact(*before, what);
         } else if let Event::UserMessage {

@@ -206,7 +206,7 @@ pub(crate) fn run(
     let is_cancelled = prompt.cancel.is_set();
     if command.name == Name::Clear && command.argument.is_empty() && !is_cancelled {
         // First, so that the command and its answer are what is left.
-        clear(session, prompt.turn);
+        clear(engine, session, prompt.turn)?;
     }
     // The same, for the same reason.
     let taken_back = match wish(command).filter(|_| !is_cancelled) {
@@ -235,8 +235,13 @@ pub(crate) fn run(
     if is_cancelled {
         return Ok((StopReason::Cancelled, Usage::default()));
     }
+    let mut stop = StopReason::EndTurn;
     let (text, usage) = if let Some(told) = taken_back {
-        (told?, Usage::default())
+        let told = told?;
+        if told.is_cancelled {
+            stop = StopReason::Cancelled;
+        }
+        (told.text, Usage::default())
     } else if command.name == Name::Compact {
         match compact(engine, session, command, &prompt.cancel, prompt.turn) {
             Err(TurnError::Provider(ProviderError::Cancelled)) => return Ok((StopReason::Cancelled, Usage::default())),
@@ -251,7 +256,7 @@ pub(crate) fn run(
     let mut speech = session.line.speak(Some(prompt.turn), MessageId::new(), Voice::Text);
     speech.say(text, &prompt.cancel);
     speech.end();
-    Ok((StopReason::EndTurn, usage))
+    Ok((stop, usage))
 }
 
 fn wish(command: &Command) -> Option<Wish> {
@@ -410,7 +415,8 @@ fn context(engine: &Engine, session: &Session) -> Result<String, TurnError> {
     ))
 }
 
-fn clear(session: &Session, turn: TurnId) {
+fn clear(engine: &Engine, session: &Session, turn: TurnId) -> Result<(), TurnError> {
+    let past = session.take_history().read_on(&engine.store, &session.id)?;
     let context = ContextUse {
         cost_nano_usd: session.spent(None),
         ..ContextUse::default()
@@ -424,7 +430,12 @@ fn clear(session: &Session, turn: TurnId) {
         why: HistoryMove::Clear,
     };
     session.line.emit(Some(turn), moved);
+    if !past.plan().is_empty() {
+        let entries = Vec::new();
+        session.line.emit(Some(turn), Event::PlanUpdated { entries });
+    }
     session.show_context();
+    Ok(())
 }
 
 fn set_title(session: &Session, turn: TurnId, argument: &str) -> String {

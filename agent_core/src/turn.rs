@@ -97,6 +97,7 @@ impl<'a> Turn<'a> {
         workspace.get_ready(&cancel, &mut |notice| {
             self.emit(notice);
         });
+        workspace.recall_plan(self.history.plan());
         self.tools = workspace.tools();
         self.specs = self.tools.iter().map(|tool| tool.spec().clone()).collect();
     }

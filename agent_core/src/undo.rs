@@ -9,7 +9,7 @@ mod told;
 
 use crate::cancel::Cancel;
 use crate::engine::Engine;
-use crate::event::{ContextUse, Event, HistoryMove, KeptFile, OldFile};
+use crate::event::{ContextUse, Event, HistoryMove, KeptFile, OldFile, SessionChange};
 use crate::id::TurnId;
 use crate::provider;
 use crate::session::Session;
@@ -55,6 +55,22 @@ struct Job<'a> {
     manner: Manner,
 }
 
+/// What the user is told.
+pub(crate) struct Answer {
+    pub(crate) text: String,
+    /// A cancel has ended it, and nothing was done.
+    pub(crate) is_cancelled: bool,
+}
+
+impl From<String> for Answer {
+    fn from(text: String) -> Self {
+        Self {
+            text,
+            is_cancelled: false,
+        }
+    }
+}
+
 /// What there is to be taken back.
 struct Share<'a> {
     /// The turns that leave the conversation, or come back to it.
@@ -73,7 +89,7 @@ pub(crate) fn answer(
     argument: &str,
     turn: TurnId,
     cancel: &Cancel,
-) -> Result<String, StoreError> {
+) -> Result<Answer, StoreError> {
     let words: Vec<&str> = argument.split_whitespace().collect();
     let (count, manner) = match (wish, words.as_slice()) {
         (Wish::Undo | Wish::Redo, rest) => (Some(1), manner(rest)),
@@ -82,7 +98,7 @@ pub(crate) fn answer(
     };
     let is_list = wish == Wish::Rewind && words.is_empty();
     let Some(manner) = manner.filter(|_| count.is_some() || is_list) else {
-        return Ok(told::usage(wish));
+        return Ok(told::usage(wish).into());
     };
     let past = Past::read(&engine.store, &session.id)?;
     let job = Job {
@@ -98,7 +114,7 @@ pub(crate) fn answer(
     match (wish, count) {
         (Wish::Redo, _) => job.redo(&past),
         (Wish::Undo | Wish::Rewind, Some(count)) => job.undo(&past, count),
-        (Wish::Undo | Wish::Rewind, None) => Ok(told::list(&past.turns)),
+        (Wish::Undo | Wish::Rewind, None) => Ok(told::list(&past.turns).into()),
     }
 }
 
@@ -112,9 +128,9 @@ fn manner(words: &[&str]) -> Option<Manner> {
 }
 
 impl Job<'_> {
-    fn undo(&self, past: &Past, count: usize) -> Result<String, StoreError> {
+    fn undo(&self, past: &Past, count: usize) -> Result<Answer, StoreError> {
         let Some(stay) = past.turns.len().checked_sub(count).filter(|_| count > 0) else {
-            return Ok(told::too_few(past.turns.len()));
+            return Ok(told::too_few(past.turns.len()).into());
         };
         let turns = &past.turns[stay..];
         let steps: Vec<_> = turns.iter().flat_map(|turn| &turn.steps).collect();
@@ -128,9 +144,9 @@ impl Job<'_> {
         self.take_back(&share, &files)
     }
 
-    fn redo(&self, past: &Past) -> Result<String, StoreError> {
+    fn redo(&self, past: &Past) -> Result<Answer, StoreError> {
         let Some(undone) = past.undone.last() else {
-            return Ok(told::NOTHING_TO_REDO.to_owned());
+            return Ok(told::NOTHING_TO_REDO.to_owned().into());
         };
         let steps: Vec<_> = undone.steps.iter().collect();
         let files = files::files(self, &steps, &past.broken_off)?;
@@ -143,9 +159,9 @@ impl Job<'_> {
     }
 
     /// Puts the files back and moves the history, or does neither.
-    fn take_back(&self, share: &Share<'_>, files: &[File]) -> Result<String, StoreError> {
+    fn take_back(&self, share: &Share<'_>, files: &[File]) -> Result<Answer, StoreError> {
         if self.manner != Manner::Keep && files.iter().any(|file| file.is_left(self.manner)) {
-            return Ok(told::refused(self, files));
+            return Ok(told::refused(self, files).into());
         }
         let old: Vec<OldFile> = files.iter().filter_map(|file| file.old(self.manner)).collect();
         let deeds: Vec<PutBack> = files.iter().filter_map(|file| file.deed(self.manner)).collect();
@@ -154,7 +170,12 @@ impl Job<'_> {
         }
         let others = match self.settings.workspace.put_back(deeds, self.cancel) {
             Ok(others) => others,
-            Err(why) => return Ok(told::failed(self, &why)),
+            Err(why) => {
+                return Ok(Answer {
+                    text: told::failed(self, &why),
+                    is_cancelled: self.cancel.is_set(),
+                });
+            }
         };
         let corrected = others.iter().filter_map(|other| {
             let file = old.iter().find(|old| old.file.place == other.place)?;
@@ -171,7 +192,7 @@ impl Job<'_> {
         }
         self.move_history(share)?;
         let parent = self.store.session(&self.session.id)?.and_then(|record| record.parent);
-        Ok(told::done(self, share, files, &others, parent.as_ref()))
+        Ok(told::done(self, share, files, &others, parent.as_ref()).into())
     }
 
     /// Nothing that is kept already goes for this: it may be what is being put back.
@@ -182,14 +203,20 @@ impl Job<'_> {
     fn move_history(&self, share: &Share<'_>) -> Result<(), StoreError> {
         let (session, why) = (self.session, share.why);
         let keep_upto = share.keep_upto;
+        let before = session.take_history().read_on(self.store, &session.id)?;
+        let plan = before.plan().to_vec();
         session
             .line
             .emit(Some(self.turn), Event::HistoryMoved { keep_upto, why });
-        let history = session.take_history().read_on(self.store, &session.id)?;
+        let history = before.read_on(self.store, &session.id)?;
+        if *history.plan() != plan {
+            let entries = history.plan().to_vec();
+            session.line.emit(Some(self.turn), Event::PlanUpdated { entries });
+        }
         let system = session.standing().system.unwrap_or_default();
         let fixed = provider::fixed_size(&system, &self.settings.specs());
         let context = ContextUse {
-            used: history.tokens(fixed),
+            used: if history.is_empty() { 0 } else { history.tokens(fixed) },
             window: None,
             cost_nano_usd: session.spent(None),
         };
@@ -198,6 +225,8 @@ impl Job<'_> {
             Standing::forget_notes(standing);
             standing.context = Some(context);
         });
+        let change = SessionChange::Context(context);
+        session.line.emit(Some(self.turn), Event::SessionChanged { change });
         session.show_context();
         Ok(())
     }

@@ -7,7 +7,7 @@ use crate::asker::Asker;
 use crate::cancel::Cancel;
 use crate::config::Config;
 use crate::content::Content;
-use crate::event::{Event, Hash};
+use crate::event::{Event, Hash, PlanEntry};
 use crate::id::SessionId;
 use crate::plan::Place;
 use crate::server::{Server, ServerView};
@@ -29,6 +29,9 @@ pub trait Workspace: Send + Sync {
     /// that have gone, and takes over lists that have changed. Bounded in time, ends with `cancel`, and never fails:
     /// what the user should know of it is told.
     fn get_ready(&self, _cancel: &Cancel, _tell: &mut dyn FnMut(Event)) {}
+
+    /// What the model's to-do list holds by the history, which the tools know only as far as they have made it.
+    fn recall_plan(&self, _entries: &[PlanEntry]) {}
 
     /// Its MCP servers, in the order of their definition.
     fn servers(&self) -> Vec<ServerView> {

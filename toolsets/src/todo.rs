@@ -67,6 +67,11 @@ impl Todo {
             spec,
         }
     }
+
+    /// Takes over what the history holds: another process may have made it.
+    pub(crate) fn recall(&self, entries: &[PlanEntry]) {
+        *self.entries.lock() = entries.to_vec();
+    }
 }
 
 impl Tool for Todo {

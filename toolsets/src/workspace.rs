@@ -7,7 +7,7 @@ use agent_core::asker::Asker;
 use agent_core::cancel::Cancel;
 use agent_core::config::{Config, FilesBackend};
 use agent_core::content::Content;
-use agent_core::event::{Event, Severity};
+use agent_core::event::{Event, PlanEntry, Severity};
 use agent_core::id::SessionId;
 use agent_core::plan::Place;
 use agent_core::server::{Server, ServerView, Transport};
@@ -92,13 +92,15 @@ impl Workspaces for LocalWorkspaces {
         let mut tools = file_tools(&files);
         let processes = processes(&scope, config, runs);
         tools.extend(command_tools(&scope, config, &self.forbidden, &processes, &asker));
-        tools.push(Arc::new(Todo::new()));
+        let todo = Arc::new(Todo::new());
+        tools.push(todo.clone());
         tools.push(Arc::new(SessionSearch::new(self.store.clone(), scope.session.clone())));
         tools.push(Arc::new(WebFetch::new(config)));
         tools.push(Arc::new(AskUser::new(asker, config)));
         Arc::new(LocalWorkspace {
             files,
             tools,
+            todo,
             servers: Servers::open(&scope, config, &processes, &self.edge),
             processes,
             starts_servers: starts_servers(&scope, config),
@@ -193,6 +195,8 @@ fn command_tools(
 struct LocalWorkspace {
     files: Arc<Files>,
     tools: Vec<Arc<dyn Tool>>,
+    /// One of them.
+    todo: Arc<Todo>,
     /// Before the processes, which would end them without asking.
     servers: Servers,
     processes: Arc<Processes>,
@@ -208,6 +212,10 @@ impl Workspace for LocalWorkspace {
         tools
             .filter(|tool| !self.disabled.contains(&tool.spec().name))
             .collect()
+    }
+
+    fn recall_plan(&self, entries: &[PlanEntry]) {
+        self.todo.recall(entries);
     }
 
     fn get_ready(&self, cancel: &Cancel, tell: &mut dyn FnMut(Event)) {

@@ -92,6 +92,7 @@ fn change_session(record: &mut SessionRecord, change: &SessionChange) {
         SessionChange::Thought(level) => record.thought = *level,
         SessionChange::Cwd(cwd) => record.cwd.clone_from(cwd),
         SessionChange::Told(facts) => record.told = Some(facts.clone()),
+        SessionChange::Context(context) => record.context = Some(*context),
         SessionChange::Spent(usage) => record.usage = record.usage.plus(*usage),
         SessionChange::Prompted(prompted) => {
             record.system.clone_from(&prompted.system);

@@ -201,9 +201,11 @@ impl<T: Write, S: Write> People<T, S> {
 
     fn changed(&mut self, change: &SessionChange) -> io::Result<()> {
         match change {
-            SessionChange::Title(_) | SessionChange::Told(_) | SessionChange::Spent(_) | SessionChange::Prompted(_) => {
-                Ok(())
-            }
+            SessionChange::Title(_)
+            | SessionChange::Told(_)
+            | SessionChange::Spent(_)
+            | SessionChange::Context(_)
+            | SessionChange::Prompted(_) => Ok(()),
             SessionChange::Mode(mode) => self.say(DIM, &format!("mode: {}", mode.name())),
             SessionChange::Thought(level) => {
                 let level = level.map_or("as the service has it", ThoughtLevel::id);

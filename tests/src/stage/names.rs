@@ -83,6 +83,7 @@ impl Names {
                 SessionChange::Cwd(_) => "cwd".to_owned(),
                 SessionChange::Told(_) => "told".to_owned(),
                 SessionChange::Spent(_) => "spent".to_owned(),
+                SessionChange::Context(_) => "context".to_owned(),
                 SessionChange::Prompted(_) => "prompted anew".to_owned(),
             },
             Event::TurnFinished { stop, .. } => format!("turn: {stop:?}"),

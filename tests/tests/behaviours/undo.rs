@@ -59,6 +59,68 @@ fn a_turn_that_was_taken_back_is_gone_for_model_and_load() {
     assert_eq!(users(&mock), ["first", "third", "fourth"]);
 }
 
+/// The last plan that was shown from a message on, an item a line.
+fn plan(client: &Client, from: usize) -> Option<Vec<String>> {
+    let updates = client.log[from..]
+        .iter()
+        .map(|message| &message["params"]["update"])
+        .filter(|update| update["sessionUpdate"] == "plan");
+    let entries = updates.last()?["entries"].as_array()?.iter();
+    Some(
+        entries
+            .map(|entry| entry["content"].as_str().unwrap().to_owned())
+            .collect(),
+    )
+}
+
+#[test]
+fn the_to_do_list_is_that_of_the_conversation_whoever_made_it() {
+    let item = |id: &str| json!({"id": id, "content": id, "status": "pending"});
+    let todo = |items: Value| calls(&[("todo", json!({"items": items, "merge": true}))]);
+    let first = [todo(json!([item("one")])), says("done")];
+    let home = home(&[&first[..], &[todo(json!([item("two")])), says("done")]].concat());
+    let (mut client, session) = Client::with_session(&home);
+    client.prompt(&session, "go");
+    assert_eq!(plan(&client, 0).unwrap(), ["one"]);
+    client.kill();
+    // The script begins anew: its first call adds what is there already, the second one goes on.
+    let mut client = Client::initialized(&home, json!({}));
+    load(&mut client, &session, &home.workspace()).unwrap();
+    client.prompt(&session, "go");
+    client.prompt(&session, "go");
+    assert_eq!(plan(&client, 0).unwrap(), ["one", "two"]);
+    let from = client.log.len();
+    told(&mut client, &session, "/undo");
+    assert_eq!(plan(&client, from).unwrap(), ["one"]);
+    let from = client.log.len();
+    told(&mut client, &session, "/clear");
+    assert_eq!(plan(&client, from).unwrap(), [""; 0]);
+}
+
+#[test]
+fn how_full_the_context_is_after_an_undo_is_known_to_a_load() {
+    let mock = Mock::answering(|_| Reply::text("hello"));
+    let home = Home::with_config(&config_of(&mock, ""));
+    let (mut client, session) = Client::with_session(&home);
+    let used = |client: &Client, from: usize| {
+        let updates = client.log[from..].iter().map(|message| &message["params"]["update"]);
+        let mut used = updates.filter(|update| update["sessionUpdate"] == "usage_update");
+        used.next_back().map(|update| update["used"].as_u64().unwrap())
+    };
+    client.prompt(&session, "first");
+    client.prompt(&session, "second");
+    let from = client.log.len();
+    told(&mut client, &session, "/undo");
+    let live = used(&client, from);
+    assert!(live.is_some());
+    let mut other = Client::initialized(&home, json!({}));
+    load(&mut other, &session, &home.workspace()).unwrap();
+    assert_eq!(used(&other, 0), live);
+    let from = client.log.len();
+    told(&mut client, &session, "/undo");
+    assert_eq!(used(&client, from), Some(0));
+}
+
 #[test]
 fn an_editor_writes_what_is_put_back() {
     let home = home(&[calls(&[patch("old", "new")]), says("done")]);

@@ -157,6 +157,7 @@ impl Connection {
             | SessionChange::Cwd(_)
             | SessionChange::Told(_)
             | SessionChange::Spent(_)
+            | SessionChange::Context(_)
             | SessionChange::Prompted(_) => {}
         }
         self.update(&view.id, view::options_changed(view));

@@ -120,6 +120,7 @@ pub fn replay(envelope: Envelope, client: &Client) -> Vec<Effect> {
                 | SessionChange::Cwd(_)
                 | SessionChange::Told(_)
                 | SessionChange::Spent(_)
+                | SessionChange::Context(_)
                 | SessionChange::Prompted(_),
         }
         | Event::ToolProgress { .. }
@@ -225,6 +226,7 @@ fn changed(change: SessionChange) -> Vec<Effect> {
         | SessionChange::Cwd(_)
         | SessionChange::Told(_)
         | SessionChange::Spent(_)
+        | SessionChange::Context(_)
         | SessionChange::Prompted(_) => Vec::new(),
     }
 }
