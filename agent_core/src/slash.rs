@@ -158,15 +158,24 @@ pub(crate) fn parse(content: &[Content]) -> Option<Command> {
     })
 }
 
+/// No longer word is a slip in the name of a command, in bytes.
+const LONGEST_SLIP: usize = 16;
+
 /// The word of a prompt that may be a slip in a command's name, with the command that is very near. A path is none, nor
 /// is a known command.
 pub(crate) fn slip(content: &[Content]) -> Option<(&str, &'static str)> {
     let Some(Content::Text { text }) = content.first() else {
         return None;
     };
-    let word = text.split_whitespace().next()?.strip_prefix('/')?;
-    let is_name = word.chars().all(|char| char.is_ascii_alphabetic());
-    let near = nearest(word, COMMANDS.iter().map(|command| command.name)).filter(|_| is_name)?;
+    let text = text.trim_start().strip_prefix('/')?;
+    // A prompt may be one word of many megabytes, and what is compared grows with it.
+    let mut begin = text.bytes().take(LONGEST_SLIP + 1);
+    let end = begin.position(|byte| byte.is_ascii_whitespace()).unwrap_or(text.len());
+    let word = text.get(..end).filter(|word| word.len() <= LONGEST_SLIP)?;
+    if !word.bytes().all(|byte| byte.is_ascii_alphabetic()) {
+        return None;
+    }
+    let near = nearest(word, COMMANDS.iter().map(|command| command.name))?;
     (near != word).then_some((word, near))
 }
 
@@ -522,7 +531,7 @@ mod tests {
 
     #[test]
     fn only_a_name_that_is_very_near_is_taken_for_a_slip() {
-        let check = |text: &str, expect| assert_eq!(slip(&[Content::text(text)]), expect, "{text}");
+        let check = |text: &str, expect| assert_eq!(slip(&[Content::text(text)]), expect, "{:.20}", text);
         check("/modle a/b", Some(("modle", "model")));
         check("  /Help", Some(("Help", "help")));
         check("/serach old words", Some(("serach", "search")));
@@ -540,5 +549,6 @@ mod tests {
         ] {
             check(other, None);
         }
+        check(&format!("/{}", "m".repeat(64 << 20)), None);
     }
 }
