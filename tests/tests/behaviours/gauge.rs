@@ -26,6 +26,25 @@ fn gauges(client: &Client, from: usize) -> Vec<Value> {
 }
 
 #[test]
+fn an_undo_is_on_the_gauge_also_after_a_load() {
+    let mock = Mock::answering(|_| Reply::text("hello"));
+    let home = two_sizes(&mock);
+    let (mut client, session) = Client::with_session(&home);
+    client.prompt(&session, "first");
+    client.prompt(&session, "second");
+    let from = client.log.len();
+    client.prompt(&session, "/undo");
+    let live = gauges(&client, from);
+    assert_eq!(live.len(), 1);
+    let mut other = Client::initialized(&home, json!({}));
+    load(&mut other, &session, &home.workspace()).unwrap();
+    assert_eq!(other.wait_for_update("usage_update"), live[0]);
+    let from = client.log.len();
+    client.prompt(&session, "/undo");
+    assert_eq!(gauges(&client, from), [gauge(0, 4096)]);
+}
+
+#[test]
 fn clear_empties_the_gauge_also_after_a_load() {
     let mock = Mock::answering(|_| Reply::text("hello"));
     let home = two_sizes(&mock);

@@ -98,30 +98,6 @@ fn the_to_do_list_is_that_of_the_conversation_whoever_made_it() {
 }
 
 #[test]
-fn how_full_the_context_is_after_an_undo_is_known_to_a_load() {
-    let mock = Mock::answering(|_| Reply::text("hello"));
-    let home = Home::with_config(&config_of(&mock, ""));
-    let (mut client, session) = Client::with_session(&home);
-    let used = |client: &Client, from: usize| {
-        let updates = client.log[from..].iter().map(|message| &message["params"]["update"]);
-        let mut used = updates.filter(|update| update["sessionUpdate"] == "usage_update");
-        used.next_back().map(|update| update["used"].as_u64().unwrap())
-    };
-    client.prompt(&session, "first");
-    client.prompt(&session, "second");
-    let from = client.log.len();
-    told(&mut client, &session, "/undo");
-    let live = used(&client, from);
-    assert!(live.is_some());
-    let mut other = Client::initialized(&home, json!({}));
-    load(&mut other, &session, &home.workspace()).unwrap();
-    assert_eq!(used(&other, 0), live);
-    let from = client.log.len();
-    told(&mut client, &session, "/undo");
-    assert_eq!(used(&client, from), Some(0));
-}
-
-#[test]
 fn an_editor_writes_what_is_put_back() {
     let home = home(&[calls(&[patch("old", "new")]), says("done")]);
     let mut editor = Editor::new();
