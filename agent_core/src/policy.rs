@@ -18,6 +18,8 @@ pub(crate) struct Policy<'a> {
     pub(crate) edits_granted: bool,
     /// The hosts whose pages the user has allowed for the rest of this session.
     pub(crate) hosts_granted: &'a BTreeSet<String>,
+    /// Whether anything may be fetched.
+    pub(crate) network: bool,
     /// Whether a standing grant covers this one.
     pub(crate) is_granted: &'a dyn Fn(&Grant) -> bool,
 }
@@ -140,6 +142,13 @@ impl Policy<'_> {
     }
 
     fn judge_fetch(&self, host: &str) -> Verdict {
+        if !self.network {
+            return Verdict::Refuse(
+                "Nothing is fetched, since the user's configuration has `network = false` under [sandbox]. Go on without \
+                 it, or ask the user for what you need."
+                    .to_owned(),
+            );
+        }
         if self.mode == Mode::DontAsk || self.hosts_granted.contains(host) {
             return Verdict::Allow;
         }
@@ -300,6 +309,7 @@ mod tests {
                 },
                 edits_granted,
                 hosts_granted: &BTreeSet::from(["known.org".to_owned()]),
+                network: true,
                 is_granted: &|grant| match grant {
                     Grant::Command { command, .. } => command.args == ["granted"],
                     Grant::Tool { tool } => tool.tool == "granted",
@@ -386,6 +396,7 @@ mod tests {
             },
             edits_granted: false,
             hosts_granted: &BTreeSet::new(),
+            network: true,
             is_granted: &|_| false,
         };
         let option = policy.always(&exact).unwrap();

@@ -360,7 +360,12 @@ fn tools(session: &Session) -> String {
         let first = tool.spec().description.lines().next().unwrap_or_default();
         format!("- `{}`: {first}\n", tool.spec().name)
     };
-    let tools: String = settings.workspace.tools().iter().map(line).collect();
+    // First: servers that are being started get a moment.
+    let servers = settings.workspace.servers();
+    let mut tools: String = settings.workspace.tools().iter().map(line).collect();
+    for server in servers.iter().filter(|server| server.state != ServerState::Ready) {
+        tools.push_str(&format!("- tools of the MCP server `{}` are not there now: see `/mcp`\n", server.name));
+    }
     let model = settings.provider.model();
     if model.tools {
         return tools;

@@ -29,7 +29,6 @@ const MOST_CHARS: u64 = 100_000;
 pub(crate) struct WebFetch {
     spec: ToolSpec,
     network: Arc<Network>,
-    is_allowed: bool,
 }
 
 #[derive(Deserialize)]
@@ -55,7 +54,6 @@ impl WebFetch {
         Self {
             spec,
             network: Arc::new(Network::new(private.collect())),
-            is_allowed: config.sandbox.network,
         }
     }
 
@@ -101,12 +99,6 @@ impl Tool for WebFetch {
     }
 
     fn plan(&self, input: &Value, _cancel: &Cancel) -> Result<Planned, ToolError> {
-        if !self.is_allowed {
-            return Err(ToolError::new(
-                "web_fetch: nothing is fetched, since the user's configuration has `network = false` under [sandbox]; go \
-                 on without it, or ask the user for what you need",
-            ));
-        }
         let Arguments { url, max_chars } = input::parse(&self.spec.name, input)?;
         let url = self.url(&url)?;
         let most = max_chars.unwrap_or(USUAL_CHARS).clamp(1, MOST_CHARS);

@@ -50,6 +50,7 @@ impl Wave<'_, '_> {
             },
             edits_granted: settings.edits_granted,
             hosts_granted: &settings.hosts_granted,
+            network: settings.config.sandbox.network,
             is_granted: &|wanted| {
                 let grants = root.map(|root| store.grants(root)).transpose();
                 let grants = grants.unwrap_or_else(|error| {
