@@ -11,6 +11,7 @@ pub mod mcp;
 pub mod measure;
 pub mod mock;
 pub mod process;
+pub mod reliability;
 pub mod remote;
 pub mod schema;
 pub mod spoken;

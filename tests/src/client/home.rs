@@ -65,6 +65,11 @@ impl Home {
         path.join("work")
     }
 
+    /// Leaves the folder where it is, for somebody to look at.
+    pub fn keep(self) -> PathBuf {
+        self.folder.keep()
+    }
+
     /// The binary with this home, and no key or switch of the machine's own.
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(binary());
