@@ -42,7 +42,7 @@ fn main() -> ExitCode {
     if kills > 0 {
         add(Instant::now(), random_kills(kills, seed));
     }
-    let stride = number("STRIDE", 6);
+    let stride = number("STRIDE", 1);
     match library() {
         Some(library) if stride > 0 => {
             for point in POINTS {

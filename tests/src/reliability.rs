@@ -79,7 +79,7 @@ fn prompt(random: &mut fastrand::Rng, name: &str) -> String {
     match random.u8(..10) {
         0 => format!("create {name}.txt with made-by-{name}"),
         1 => format!("run echo {name}; echo zwölf"),
-        2..5 => format!("say {name} {}", words(random, 2_000)),
+        2..4 => format!("say {name} {}", words(random, 1_200)),
         _ => format!("say {name} {}", words(random, 12)),
     }
 }

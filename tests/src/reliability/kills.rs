@@ -14,6 +14,9 @@ use crate::client::Home;
 /// A session is followed by another one after so many processes.
 const PROCESSES: u64 = 25;
 
+/// Kills in one home: each is followed by a check of the whole database.
+const OF_A_HOME: u64 = 50;
+
 /// The longest from the load to the kill.
 const LONGEST: Duration = Duration::from_millis(300);
 
@@ -130,7 +133,18 @@ impl Series {
 
 /// Kills so many processes, each up to 300 ms after it has begun to work.
 pub fn random_kills(kills: u64, seed: u64) -> Tally {
-    let mut series = Series::new(format!("kill -9 at random moments, seed {seed}"), seed);
+    let mut tally = Tally::new(format!("kill -9 at random moments, seed {seed}"));
+    let mut home = 0;
+    while tally.kills < kills {
+        let left = (kills - tally.kills).min(OF_A_HOME);
+        tally.add(in_one_home(left, seed.wrapping_add(home)));
+        home += 1;
+    }
+    tally
+}
+
+fn in_one_home(kills: u64, seed: u64) -> Tally {
+    let mut series = Series::new(format!("home of seed {seed}"), seed);
     while series.tally.kills < kills {
         let command = agent_of(&series.home);
         series.live(command, |random, agent, turn| {
@@ -155,6 +169,13 @@ pub fn sweep(library: &Path, point: Point, stride: u64, seed: u64) -> Tally {
             break;
         }
         pass += series.random.u64(1..=stride);
+    }
+    if series.tally.kills == 0 {
+        let fault = format!(
+            "no process has died {} {}: is the library loaded?",
+            point.part, point.place
+        );
+        series.tally.fault(fault);
     }
     series.end()
 }

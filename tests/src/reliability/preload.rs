@@ -47,7 +47,7 @@ pub struct Point {
 }
 
 /// All of them.
-pub const POINTS: [Point; 20] = [
+pub const POINTS: [Point; 19] = [
     point("lock", "before", "before BEGIN"),
     point("lock", "after", "after BEGIN"),
     point("log", "before", "after insert and index, before COMMIT"),
@@ -67,7 +67,6 @@ pub const POINTS: [Point; 20] = [
     point("answer", "before", "before a line to the editor"),
     point("answer", "half", "in a line to the editor"),
     point("answer", "after", "line to the editor written"),
-    point("log cut", "before", "before the log is shortened"),
 ];
 
 const fn point(place: &'static str, part: &'static str, is: &'static str) -> Point {
