@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use talaria_tests::reliability::{
-    POINTS, Tally, contest, crowd, library, newer_beside, old_store_opened_at_once, random_kills, sweep,
+    POINTS, Point, Tally, contest, crowd, library, newer_beside, old_store_opened_at_once, random_kills, sweep,
 };
 
 /// The first faults of a series that are shown, besides the last.
@@ -45,7 +45,13 @@ fn main() -> ExitCode {
     let stride = number("STRIDE", 1);
     match library() {
         Some(library) if stride > 0 => {
-            for point in POINTS {
+            let place = std::env::var("RELIABILITY_PLACE");
+            let is_wanted = |point: &Point| {
+                place
+                    .as_ref()
+                    .map_or(true, |place| point.place.starts_with(place.as_str()))
+            };
+            for point in POINTS.into_iter().filter(is_wanted) {
                 // Pages are written by the hundred; all else is gone through one by one.
                 let is_page = ["log", "database"].contains(&point.place) && stride > 1;
                 add(

@@ -20,6 +20,9 @@ const OF_A_HOME: u64 = 50;
 /// The longest from the load to the kill.
 const LONGEST: Duration = Duration::from_millis(300);
 
+/// Kills at calls of one kind.
+const MOST: u64 = 250;
+
 /// Turns of a process that is killed at a call.
 const TURNS: usize = 3;
 
@@ -158,11 +161,12 @@ fn in_one_home(kills: u64, seed: u64) -> Tally {
 }
 
 /// Has a process die at the first call of this kind, the next one at a later one, until one ends without having come to
-/// it. Up to `stride` calls are passed over each time.
+/// it, or [`MOST`] have died: what a checkpoint has to do grows as long as none comes to its end. Each is up to `stride`
+/// calls later than the one before.
 pub fn sweep(library: &Path, point: Point, stride: u64, seed: u64) -> Tally {
     let mut series = Series::new(format!("{} ({} {})", point.is, point.part, point.place), seed);
     let mut pass = 1;
-    loop {
+    while series.tally.kills < MOST {
         let mut command = agent_of(&series.home);
         preload::die_at(&mut command, library, point, pass);
         if !series.live(command, |_, _, turn| turn < TURNS) {
