@@ -61,11 +61,11 @@ fn a_turn_that_was_taken_back_is_gone_for_model_and_load() {
 
 /// The last plan that was shown from a message on, an item a line.
 fn plan(client: &Client, from: usize) -> Option<Vec<String>> {
-    let updates = client.log[from..]
+    let mut updates = client.log[from..]
         .iter()
         .map(|message| &message["params"]["update"])
         .filter(|update| update["sessionUpdate"] == "plan");
-    let entries = updates.last()?["entries"].as_array()?.iter();
+    let entries = updates.next_back()?["entries"].as_array()?.iter();
     Some(
         entries
             .map(|entry| entry["content"].as_str().unwrap().to_owned())
