@@ -131,6 +131,8 @@ fn begin(engine: &Engine, session: &Session) {
         context: None,
         last_seq: 0,
         last_turn: 0,
+        archived_ms: None,
+        ended: None,
     });
     session.change_standing(|standing| {
         standing.system = Some(system.into());

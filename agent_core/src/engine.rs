@@ -22,7 +22,7 @@ use crate::resting::Resting;
 use crate::runtime::Preferences;
 use crate::session::{AfterGone, Prompt, Session};
 use crate::setup::Setup;
-use crate::store::Store;
+use crate::store::{EndReason, Store};
 use crate::turn;
 use crate::waiting::Waiting;
 use crate::workspace::Workspaces;
@@ -196,7 +196,7 @@ impl Engine {
             return;
         }
         // The lease first: once it is out of the map, the session may be opened and claimed anew.
-        self.store.release(&session.id);
+        self.store.end(std::slice::from_ref(&session.id), EndReason::Closed);
         // Still in the map, so that what is deleted now is not opened again meanwhile.
         session.last_deed().into_iter().for_each(|deed: AfterGone| deed());
         self.sessions.lock().remove(&session.id);

@@ -45,6 +45,7 @@ mod patience;
 pub mod plan;
 mod policy;
 mod pool;
+pub mod portable;
 pub mod prompt;
 pub mod provider;
 mod replay;

@@ -44,7 +44,7 @@ pub(crate) fn begin(engine: &Arc<Engine>, session: &Arc<Session>, provider: Arc<
         if let Ok(Some(Suggested { title, usage })) = named {
             session.spend(None, usage);
             match title {
-                Some(title) => give(&session, &provisional, title, &cancel),
+                Some(title) => give(&engine, &session, &provisional, &title, &cancel),
                 None => session.change_standing(|standing| standing.provisional_title = None),
             }
         }
@@ -106,7 +106,8 @@ fn in_reply(said: &str) -> Option<String> {
 }
 
 /// Gives the title, unless the user has given one meanwhile or a new turn has begun.
-fn give(session: &Session, provisional: &str, title: String, cancel: &Cancel) {
+fn give(engine: &Engine, session: &Session, provisional: &str, title: &str, cancel: &Cancel) {
+    let title = engine.store.give_title(&session.id, title);
     let given = session.change_standing(|standing| {
         let fits = !cancel.is_set() && standing.title.as_deref() == Some(provisional);
         if fits {

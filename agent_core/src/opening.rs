@@ -61,6 +61,7 @@ pub(crate) fn open(engine: &Engine, id: &SessionId, folders: Option<Folders>) ->
     engine.store.recover(id)?;
     let record = engine.store.session(id)?;
     let record = record.ok_or_else(|| CallError::UnknownSession(id.clone()))?;
+    engine.store.reopen(&record);
     let stored = Folders {
         cwd: record.cwd.clone(),
         extra_roots: record.extra_roots.clone(),

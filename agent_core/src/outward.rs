@@ -130,6 +130,8 @@ pub struct SessionSummary {
     pub updated_ms: i64,
     /// Messages of user and model.
     pub messages: u64,
+    /// The user has put it aside.
+    pub is_archived: bool,
 }
 
 /// Why a call has no result. Each message is a sentence for a person.

@@ -24,7 +24,7 @@ use crate::server::Server;
 use crate::session::{Begin, Manner};
 use crate::setup::Setup;
 use crate::slash;
-use crate::store::{ListError, Store};
+use crate::store::{EndReason, ListError, Store};
 use crate::surface::{Abilities, Reply};
 use crate::workspace::Workspaces;
 
@@ -281,11 +281,18 @@ impl Runtime {
 
     /// Cancels everything, stores it, ends what runs in the workspaces, and returns within about 2 s.
     pub fn shutdown(&self) {
+        self.shutdown_because(EndReason::Shutdown);
+    }
+
+    /// The same; the sessions that are open end for this reason.
+    pub fn shutdown_because(&self, reason: EndReason) {
         self.0.end();
         self.0.resting.end();
         self.0.all_sessions().iter().for_each(|session| session.cancel());
         self.0.desk.close();
         self.0.wait_until_idle(SHUTDOWN);
+        let open = self.0.all_sessions().into_iter().map(|session| session.id.clone());
+        self.0.store.end(&open.collect::<Vec<_>>(), reason);
         self.0.store.close();
         self.0.clear();
     }

@@ -68,6 +68,8 @@ pub struct Search {
     pub query: Query,
     /// The session that is left out: the one that asks.
     pub except: Option<SessionId>,
+    /// In sessions that are put aside too.
+    pub archived: bool,
     /// Every hit, and not the best of each session alone.
     pub all_hits: bool,
     /// So many hits are passed over.

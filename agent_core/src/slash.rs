@@ -333,7 +333,7 @@ fn answer(
             Some(text) => text,
             None => return Ok(None),
         },
-        Name::Title => set_title(session, turn, argument),
+        Name::Title => set_title(engine, session, turn, argument),
         Name::Mode if argument.is_empty() => show_mode(session),
         Name::Mode => options::set_mode(session, Some(turn), argument)
             .map_or_else(|error| error.to_string(), |()| show_mode(session)),
@@ -452,12 +452,16 @@ fn clear(engine: &Engine, session: &Session, turn: TurnId) -> Result<(), TurnErr
     Ok(())
 }
 
-fn set_title(session: &Session, turn: TurnId, argument: &str) -> String {
+fn set_title(engine: &Engine, session: &Session, turn: TurnId, argument: &str) -> String {
     if argument.is_empty() {
         let title = session.standing().title;
         return title.map_or_else(|| "No title yet.".into(), |title| format!("Title: {title}"));
     }
     let title = match title::from_text(argument) {
+        Ok(title) => title,
+        Err(error) => return format!("The title stays as it was: {error}."),
+    };
+    let title = match engine.store.claim_title(&session.id, title) {
         Ok(title) => title,
         Err(error) => return format!("The title stays as it was: {error}."),
     };

@@ -5,28 +5,36 @@
 
 mod append;
 mod blob;
+mod changes;
 mod database;
+mod ending;
 mod error;
 mod excerpt;
 mod fork;
 mod grant;
 mod health;
+mod holders;
 mod holding;
+mod import;
 mod index;
 mod kept;
 mod lease;
+mod lineage;
 mod list;
 mod location;
 mod log;
 mod message;
 mod moves;
 mod passage;
+mod prune;
 mod queue;
 mod reader;
 mod record;
+mod room;
 mod schema;
 mod search;
 mod session;
+mod titles;
 mod value;
 mod writer;
 
@@ -45,11 +53,17 @@ use crate::id::{SessionId, TurnId};
 use crate::outward::SessionPage;
 use crate::search::{Found, Part, Passage, Search};
 
+pub use ending::{EndReason, Ended};
 pub use error::{ChangeError, Held, ListError, SearchError, StoreError};
 pub use fork::{Fork, ForkSet};
 pub use health::{Health, Pages};
+pub use import::Import;
+pub use lineage::{ImportError, Renamed};
+pub use list::Archived;
 pub use message::OpenMessage;
-pub use record::{Durability, Kept, Parent, SessionRecord};
+pub use prune::{Candidate, Prune};
+pub use record::{Dated, Durability, Kept, Parent, SessionRecord};
+pub use room::Room;
 
 use append::Append;
 use database::Database;
@@ -323,15 +337,29 @@ impl Store {
         }
     }
 
-    /// A page of the sessions that have messages, newest activity first; with `cwd` only those of that folder,
-    /// compared by real path. A cursor goes on where a page of the same list ended.
+    /// A page of the sessions that have messages and are not archived, newest activity first; with `cwd` only those of
+    /// that folder, compared by real path. A cursor goes on where a page of the same list ended.
     ///
     /// # Errors
     /// When the cursor belongs to no page of this list, or the database can't be read.
     pub fn list(&self, cwd: Option<&Path>, cursor: Option<&str>, limit: usize) -> Result<SessionPage, ListError> {
+        self.list_with(cwd, cursor, limit, Archived::LeftOut)
+    }
+
+    /// The same, with those that are archived or without.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn list_with(
+        &self,
+        cwd: Option<&Path>,
+        cursor: Option<&str>,
+        limit: usize,
+        archived: Archived,
+    ) -> Result<SessionPage, ListError> {
         self.nothing_more()?;
         let cwd = cwd.map(location::real);
-        let filter = Filter::new(cwd.as_deref(), cursor).map_err(|BadCursor| ListError::BadCursor)?;
+        let filter = Filter::new(cwd.as_deref(), cursor, archived).map_err(|BadCursor| ListError::BadCursor)?;
         let mut waiting = Vec::new();
         for id in self.database().waiting_sessions() {
             waiting.extend(self.session(&id)?);
@@ -407,7 +435,17 @@ impl Store {
     /// Lets a session go: another process may claim it. One that was never prompted is forgotten.
     pub fn release(&self, id: &SessionId) {
         self.database().queue.forget(id);
-        self.database().write_or_warn(Work::Release(id.clone()));
+        self.database().write_or_warn(Work::Release(id.clone(), None));
+    }
+
+    /// Lets sessions go that come to an end here. One that has ended already keeps the reason it has, and so does one in
+    /// which another process works.
+    pub fn end(&self, ids: &[SessionId], reason: EndReason) {
+        for id in ids {
+            self.database().queue.forget(id);
+            self.database().given.forget(id);
+            self.database().write_or_warn(Work::Release(id.clone(), Some(reason)));
+        }
     }
 
     /// Makes rows of the messages that a process which died left unfinished, for who reads a session without writing
@@ -442,11 +480,17 @@ impl Store {
     /// When another process works in it, or it can't be removed now.
     pub fn delete(&self, id: &SessionId) -> Result<(), ChangeError> {
         self.database().queue.forget(id);
+        self.database().given.forget(id);
         self.change(id, Work::Delete(id.clone()))
     }
 
     fn change(&self, id: &SessionId, work: Work) -> Result<(), ChangeError> {
-        match self.database().write(work) {
+        let outcome = self.database().write(work);
+        self.changed(id, outcome)
+    }
+
+    fn changed(&self, id: &SessionId, outcome: Result<Outcome, String>) -> Result<(), ChangeError> {
+        match outcome {
             Ok(Outcome::Written) => Ok(()),
             Ok(Outcome::Held(held)) => Err(ChangeError::Held(held)),
             Ok(Outcome::Refused(reason)) => Err(match self.session(id) {

@@ -32,7 +32,7 @@ fn pictures(content: &[Content]) -> Option<String> {
 
 /// Why a text is no title.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum BadTitle {
+pub enum BadTitle {
     /// It is empty, or of characters without a shape.
     #[error("nothing in this title can be seen")]
     Invisible,
@@ -54,10 +54,30 @@ pub(crate) fn from_text(text: &str) -> Result<String, BadTitle> {
 /// The title of a fork: its parent's with a mark, which counts on where the parent is a fork itself.
 pub(crate) fn of_fork(title: &str) -> String {
     let (base, number) = fork_mark(title).unwrap_or((title, 0_u64));
-    let mark = match number.saturating_add(1) {
-        1 => " (fork)".to_owned(),
-        number => format!(" (fork {number})"),
-    };
+    match number.saturating_add(1) {
+        1 => marked(base, " (fork)"),
+        number => marked(base, &format!(" (fork {number})")),
+    }
+}
+
+/// What to try where another session has this title: the same with a number, or with the next one.
+pub(crate) fn next(title: &str) -> String {
+    if fork_mark(title).is_some() {
+        return of_fork(title);
+    }
+    let (base, number) = number_mark(title).unwrap_or((title, 1));
+    marked(base, &format!(" ({})", number.saturating_add(1)))
+}
+
+/// A title of which the same was there before, taken apart.
+fn number_mark(title: &str) -> Option<(&str, u64)> {
+    let (base, number) = title.strip_suffix(')')?.rsplit_once(" (")?;
+    // A year is no such number.
+    (number.len() <= 3).then_some((base, number.parse().ok()?))
+}
+
+/// The title with a mark behind it, cut where both have no room.
+fn marked(base: &str, mark: &str) -> String {
     let room = LONGEST - mark.chars().count();
     let kept: String = base.chars().take(room).collect();
     format!("{}{mark}", kept.trim_end())
@@ -68,7 +88,11 @@ fn fork_mark(title: &str) -> Option<(&str, u64)> {
     let (base, mark) = title.strip_suffix(')')?.rsplit_once(" (fork")?;
     let number = match mark {
         "" => 1,
-        number => number.strip_prefix(' ')?.parse().ok()?,
+        number => number
+            .strip_prefix(' ')
+            .filter(|number| number.len() <= 9)?
+            .parse()
+            .ok()?,
     };
     Some((base, number))
 }
@@ -161,6 +185,18 @@ mod tests {
         check("Fix it (fork x)", "Fix it (fork x) (fork)");
         check("日本語", "日本語 (fork)");
         check(&"x".repeat(80), &format!("{} (fork)", "x".repeat(73)));
+    }
+
+    #[test]
+    fn a_title_that_is_taken_counts_on() {
+        let check = |title: &str, expect: &str| assert_eq!(next(title), expect, "{title}");
+        check("Fix it", "Fix it (2)");
+        check("Fix it (2)", "Fix it (3)");
+        check("Fix it (2026)", "Fix it (2026) (2)");
+        check("Fix it (999)", "Fix it (1000)");
+        check("Fix it (fork)", "Fix it (fork 2)");
+        check("(2)", "(2) (2)");
+        check(&"x".repeat(80), &format!("{} (2)", "x".repeat(76)));
     }
 
     #[test]

@@ -152,6 +152,7 @@ fn search(query: &str) -> Search {
     Search {
         query: Query::read(query),
         except: Some("none".into()),
+        archived: false,
         all_hits: false,
         offset: 0,
         limit: 20,

@@ -86,5 +86,7 @@ pub fn record(id: &SessionId, cwd: &Path) -> SessionRecord {
         context: None,
         last_seq: 0,
         last_turn: 0,
+        archived_ms: None,
+        ended: None,
     }
 }

@@ -154,6 +154,7 @@ fn find(store: &Store, own: SessionId, query: &str, offset: u64, cancel: &Cancel
     let search = Search {
         query,
         except: Some(own),
+        archived: false,
         all_hits: false,
         offset,
         limit: PAGE,
@@ -331,6 +332,8 @@ mod tests {
             context: None,
             last_seq: 0,
             last_turn: 0,
+            archived_ms: None,
+            ended: None,
         }
     }
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 use agent_core::cancel::Cancel;
 use agent_core::outward::Parcel;
 use agent_core::runtime::Runtime;
+use agent_core::store::EndReason;
 use crossbeam_channel::Receiver;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
@@ -70,7 +71,11 @@ pub fn serve(
     };
     event_loop.block_on(async {
         let end = pump.run(lines, &stopped).await;
-        pump.wind_down(runtime).await;
+        let reason = match stop.is_set() {
+            true => EndReason::Shutdown,
+            false => EndReason::Disconnected,
+        };
+        pump.wind_down(runtime, reason).await;
         // The output may have broken after the input had ended.
         end.and_then(|()| pump.broken.take().map_or(Ok(()), why_broken))
     })
@@ -158,13 +163,13 @@ impl Pump {
     }
 
     /// Ends the turns and the core, and writes what is left as long as the time allows.
-    async fn wind_down(&mut self, runtime: Runtime) {
+    async fn wind_down(&mut self, runtime: Runtime, reason: EndReason) {
         self.connection.cancel_all();
         self.go_on(SETTLE, |pump| pump.broken.is_some() || !pump.connection.awaits_calls())
             .await;
         let (shut, is_shut) = oneshot::channel::<()>();
         let spawned = std::thread::Builder::new().name("acp-shutdown".into()).spawn(move || {
-            runtime.shutdown();
+            runtime.shutdown_because(reason);
             drop(shut);
         });
         if let Err(error) = spawned {

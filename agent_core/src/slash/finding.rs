@@ -22,6 +22,7 @@ pub(super) fn answer(store: &Store, own: &SessionId, argument: &str, cancel: &Ca
     let search = Search {
         query,
         except: Some(own.clone()),
+        archived: false,
         all_hits: false,
         offset: 0,
         limit: SHOWN,

@@ -32,11 +32,11 @@ pub(super) struct Append {
 }
 
 /// What of an event does not stand in its envelope.
-struct EventRow {
-    body: String,
-    bytes: Vec<Bytes>,
+pub(super) struct EventRow {
+    pub(super) body: String,
+    pub(super) bytes: Vec<Bytes>,
     /// What of it is found, spelled for the index.
-    found: Option<(Role, String)>,
+    pub(super) found: Option<(Role, String)>,
 }
 
 impl Append {
@@ -86,7 +86,7 @@ impl Append {
 }
 
 impl EventRow {
-    fn new(event: &Event, is_own: bool) -> Result<Self, serde_json::Error> {
+    pub(super) fn new(event: &Event, is_own: bool) -> Result<Self, serde_json::Error> {
         let found = passage::of(event)
             .filter(|_| !is_own)
             .map(|(role, text)| (role, spelled(&text)));
@@ -186,6 +186,17 @@ fn insert(
         }
         None => {}
     }
+    insert_row(connection, key, envelope, row, append.at_ms).map(Some)
+}
+
+/// Inserts a row that is not there: its id.
+pub(super) fn insert_row(
+    connection: &Connection,
+    key: i64,
+    envelope: &Envelope,
+    row: &EventRow,
+    at_ms: i64,
+) -> Result<i64, Fault> {
     for bytes in &row.bytes {
         blob::write(connection, bytes)?;
     }
@@ -193,13 +204,18 @@ fn insert(
         .prepare_cached("INSERT INTO events (session, seq, turn, at_ms, kind, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?
         .execute(params![
             key,
-            seq,
+            column(envelope.seq),
             envelope.turn.map(|turn| column(turn.0)),
-            append.at_ms,
+            at_ms,
             kind(&envelope.event),
             row.body
         ])?;
-    Ok(Some(connection.last_insert_rowid()))
+    Ok(connection.last_insert_rowid())
+}
+
+/// The place of the newest row of all.
+pub(super) fn last_row(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.query_row("SELECT coalesce(max(id), 0) FROM events", [], |row| row.get(0))
 }
 
 fn drop_partials(connection: &Connection, session: &SessionId, seq: u64) -> rusqlite::Result<()> {

@@ -1,6 +1,6 @@
 //! An open database: what waits to be written, the thread that writes it, and the connections that read.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -12,11 +12,13 @@ use rusqlite::Connection;
 use super::error::StoreError;
 use super::queue::{Outcome, Place, Queue, Work};
 use super::reader::Readers;
+use super::titles::Given;
 use super::writer::{Wake, Writer};
 use crate::id::SessionId;
 
 /// How long a caller waits for a commit before it goes on without.
 const PATIENCE: Duration = Duration::from_secs(1);
+const LONG_PATIENCE: Duration = Duration::from_secs(600);
 
 /// How long the end of the store may take.
 const ENDING: Duration = Duration::from_secs(2);
@@ -27,6 +29,8 @@ pub(super) struct Database {
     pub(super) queue: Arc<Queue>,
     /// To the writer; unbounded, since each caller waits for its answer.
     pub(super) wake: Sender<Wake>,
+    /// The titles of this process's sessions.
+    pub(super) given: Given,
     /// None for a store in memory.
     path: Option<PathBuf>,
     readers: Readers,
@@ -55,6 +59,7 @@ impl Database {
         Self {
             queue,
             wake,
+            given: Given::default(),
             path,
             readers,
             writer: Mutex::new(Some(thread.expect("a process that starts can start a thread"))),
@@ -63,6 +68,15 @@ impl Database {
 
     /// Queues work and waits for its outcome; an error is the reason why it still waits.
     pub(super) fn write(&self, work: Work) -> Result<Outcome, String> {
+        self.write_within(PATIENCE, work)
+    }
+
+    /// The same for what may take long, and for which nobody waits but the command that does it.
+    pub(super) fn write_patiently(&self, work: Work) -> Result<Outcome, String> {
+        self.write_within(LONG_PATIENCE, work)
+    }
+
+    fn write_within(&self, patience: Duration, work: Work) -> Result<Outcome, String> {
         const CLOSED: &str = "Not saved: the store is closed.";
         const SLOW: &str = "Not saved yet: writing takes unusually long. It will be saved as soon as it can be.";
         const NO_ROOM: &str = "Not saved: 64 MiB wait to be saved already, and there is no room for more.";
@@ -71,7 +85,7 @@ impl Database {
         let open = self.wake.send(Wake::Queue).is_ok();
         match place {
             _ if !open => Ok(Outcome::Refused(CLOSED.into())),
-            Place::Next => outcomes.recv_timeout(PATIENCE).map_err(|_| self.queue.trouble_or(SLOW)),
+            Place::Next => outcomes.recv_timeout(patience).map_err(|_| self.queue.trouble_or(SLOW)),
             Place::Stuck(reason) => Err(reason),
             Place::NoRoom => Ok(Outcome::Refused(NO_ROOM.into())),
         }
@@ -110,6 +124,11 @@ impl Database {
             path: self.path.clone().unwrap_or_else(|| "memory".into()),
             source,
         }
+    }
+
+    /// Its file; none in memory.
+    pub(super) fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
     }
 
     /// The sessions with rows that wait, the one with the newest last.

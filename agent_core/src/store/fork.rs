@@ -13,7 +13,7 @@ use super::index::Indexing;
 use super::lease::{self, Process};
 use super::queue::Fault;
 use super::value::{column, count};
-use super::{Durability, Parent, SessionRecord, location, message, moves, reader, session};
+use super::{Durability, Parent, SessionRecord, location, message, moves, reader, session, titles};
 use crate::approval::Mode;
 use crate::event::{Envelope, Event, SessionChange};
 use crate::id::SessionId;
@@ -70,7 +70,10 @@ pub(super) fn write(
     } else {
         Vec::new()
     };
-    let title = parent.title.as_deref().map(title::of_fork);
+    let title = match parent.title.as_deref().map(title::of_fork) {
+        Some(title) => Some(titles::free(connection, &title, &fork.id)?),
+        None => None,
+    };
     let mut record = begun(fork, parent, now_ms);
     session::insert(connection, &record, &location::real(&record.cwd))?;
     for range in visible(connection, &fork.from, upto)? {
@@ -121,6 +124,8 @@ fn begun(fork: &Fork, parent: SessionRecord, now_ms: i64) -> SessionRecord {
         context: None,
         last_seq: 0,
         last_turn: 0,
+        archived_ms: None,
+        ended: None,
     }
 }
 

@@ -27,15 +27,25 @@ pub(super) struct Listed {
 pub(super) struct Filter<'a> {
     cwd: Option<&'a Path>,
     below: i64,
+    archived: Archived,
+}
+
+/// What becomes of sessions that were put aside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Archived {
+    /// They are not there.
+    LeftOut,
+    /// They are there like others.
+    Shown,
 }
 
 /// The cursor is not one of ours, or one of another list.
 pub(super) struct BadCursor;
 
 impl<'a> Filter<'a> {
-    pub(super) fn new(cwd: Option<&'a Path>, cursor: Option<&str>) -> Result<Self, BadCursor> {
+    pub(super) fn new(cwd: Option<&'a Path>, cursor: Option<&str>, archived: Archived) -> Result<Self, BadCursor> {
         let below = cursor.map_or(Ok(i64::MAX), |cursor| read_cursor(cursor, cwd))?;
-        Ok(Self { cwd, below })
+        Ok(Self { cwd, below, archived })
     }
 
     /// The sessions of this list whose rows wait to be written, oldest activity first in `records`.
@@ -45,6 +55,7 @@ impl<'a> Filter<'a> {
             .map(|(activity, record)| Listed { activity, record });
         listed
             .filter(|listed| listed.activity < self.below && listed.record.messages > 0)
+            .filter(|listed| self.archived == Archived::Shown || listed.record.archived_ms.is_none())
             .filter(|listed| {
                 self.cwd
                     .is_none_or(|cwd| super::location::real(&listed.record.cwd) == cwd)
@@ -60,8 +71,12 @@ impl<'a> Filter<'a> {
         limit: usize,
     ) -> rusqlite::Result<Vec<Listed>> {
         let folder = self.cwd.map_or("?2 IS NULL", |_| "real_cwd = ?2");
+        let archived = match self.archived {
+            Archived::LeftOut => "archived_ms IS NULL",
+            Archived::Shown => "1",
+        };
         let sql = format!(
-            "SELECT {}, activity FROM sessions WHERE messages > 0 AND activity < ?1 AND {folder} \
+            "SELECT {}, activity FROM sessions WHERE messages > 0 AND activity < ?1 AND {folder} AND {archived} \
              ORDER BY activity DESC",
             session::COLUMNS
         );
@@ -112,6 +127,7 @@ fn summary(record: SessionRecord) -> SessionSummary {
         created_ms: record.created_ms,
         updated_ms: record.updated_ms,
         messages: record.messages,
+        is_archived: record.archived_ms.is_some(),
     }
 }
 

@@ -7,10 +7,13 @@ use crossbeam_channel::{SendError, Sender};
 use parking_lot::Mutex;
 
 use super::append::Append;
+use super::ending::EndReason;
 use super::error::Held;
 use super::fork::Fork;
 use super::grant::GrantChange;
+use super::import::Importing;
 use super::passage::OwnTurns;
+use super::prune::Candidate;
 use super::{SessionRecord, index};
 use crate::event::Envelope;
 use crate::id::SessionId;
@@ -22,12 +25,19 @@ const ROOM: usize = 64 * 1024 * 1024;
 pub(super) enum Work {
     Append(Append),
     Claim(SessionId),
-    Release(SessionId),
+    /// With the reason, where the session ends.
+    Release(SessionId, Option<EndReason>),
+    Reopen(SessionId),
     Recover(SessionId),
     Grant(GrantChange),
     Fork(Fork),
     Delete(SessionId),
+    Prune(Candidate),
+    Rename(SessionId, String),
+    Archive(SessionId, bool),
+    Import(Box<Importing>),
     Reindex,
+    Vacuum,
 }
 
 impl Work {
@@ -35,13 +45,19 @@ impl Work {
         const FLAT: usize = 256;
         match self {
             Self::Append(append) => append.size(),
+            Self::Import(import) => import.size(),
             Self::Claim(_)
-            | Self::Release(_)
+            | Self::Release(..)
+            | Self::Reopen(_)
             | Self::Recover(_)
             | Self::Grant(_)
             | Self::Fork(_)
             | Self::Delete(_)
-            | Self::Reindex => FLAT,
+            | Self::Prune(_)
+            | Self::Rename(..)
+            | Self::Archive(..)
+            | Self::Reindex
+            | Self::Vacuum => FLAT,
         }
     }
 }
@@ -214,12 +230,18 @@ impl Queue {
         let wanted = |entry: &&Arc<Entry>| match &entry.work {
             Work::Append(append) => session.is_none_or(|session| append.session == *session),
             Work::Claim(_)
-            | Work::Release(_)
+            | Work::Release(..)
+            | Work::Reopen(_)
             | Work::Recover(_)
             | Work::Grant(_)
             | Work::Fork(_)
             | Work::Delete(_)
-            | Work::Reindex => false,
+            | Work::Prune(_)
+            | Work::Rename(..)
+            | Work::Archive(..)
+            | Work::Import(_)
+            | Work::Reindex
+            | Work::Vacuum => false,
         };
         state.entries.iter().filter(wanted).cloned().collect()
     }
@@ -231,12 +253,18 @@ impl Entry {
         match &self.work {
             Work::Append(append) => Some(append),
             Work::Claim(_)
-            | Work::Release(_)
+            | Work::Release(..)
+            | Work::Reopen(_)
             | Work::Recover(_)
             | Work::Grant(_)
             | Work::Fork(_)
             | Work::Delete(_)
-            | Work::Reindex => None,
+            | Work::Prune(_)
+            | Work::Rename(..)
+            | Work::Archive(..)
+            | Work::Import(_)
+            | Work::Reindex
+            | Work::Vacuum => None,
         }
     }
 }

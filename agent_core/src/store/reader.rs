@@ -7,6 +7,7 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 use parking_lot::Mutex;
 use rusqlite::{Connection, Row, params};
 
+use super::record::Dated;
 use super::value::{column, count};
 use super::{blob, schema};
 use crate::event::Envelope;
@@ -118,19 +119,33 @@ pub(super) fn events(
     after_seq: u64,
     limit: usize,
 ) -> rusqlite::Result<Vec<Envelope>> {
-    let mut statement =
-        connection.prepare("SELECT seq, turn, body FROM events WHERE session = (SELECT key FROM sessions WHERE id = ?1) AND seq > ?2 ORDER BY seq")?;
+    let rows = rows(connection, session, after_seq, limit)?;
+    Ok(rows.into_iter().map(|row| row.envelope).collect())
+}
+
+/// The same, each with its time.
+pub(super) fn rows(
+    connection: &Connection,
+    session: &SessionId,
+    after_seq: u64,
+    limit: usize,
+) -> rusqlite::Result<Vec<Dated>> {
+    let mut statement = connection.prepare(
+        "SELECT seq, turn, body, at_ms FROM events WHERE session = (SELECT key FROM sessions WHERE id = ?1) \
+         AND seq > ?2 ORDER BY seq",
+    )?;
     let mut rows = statement.query(params![session.as_str(), column(after_seq)])?;
-    let mut envelopes = Vec::new();
-    while envelopes.len() < limit
+    let mut found = Vec::new();
+    while found.len() < limit
         && let Some(row) = rows.next()?
     {
         if let Some(mut envelope) = envelope(session, row)? {
             blob::put_back(connection, &mut envelope.event)?;
-            envelopes.push(envelope);
+            let at_ms = row.get(3)?;
+            found.push(Dated { at_ms, envelope });
         }
     }
-    Ok(envelopes)
+    Ok(found)
 }
 
 /// A row's event; none if it can't be read.

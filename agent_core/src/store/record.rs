@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
+use super::ending::Ended;
 use crate::approval::Mode;
-use crate::event::ContextUse;
+use crate::event::{ContextUse, Envelope};
 use crate::id::SessionId;
 use crate::prompt::{Facts, Instructions};
 use crate::provider::{ModelRef, Origin, ThoughtLevel, Usage};
@@ -53,6 +54,19 @@ pub struct SessionRecord {
     pub last_seq: u64,
     /// The number of its last turn; 0 before the first.
     pub last_turn: u64,
+    /// When the user has put it aside, in Unix ms.
+    pub archived_ms: Option<i64>,
+    /// Its end; none while it is open, and for one whose process was killed.
+    pub ended: Option<Ended>,
+}
+
+/// An event with the time at which it was stored. That is for people: order is by number.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Dated {
+    /// In Unix ms.
+    pub at_ms: i64,
+    /// The event.
+    pub envelope: Envelope,
 }
 
 /// Where a session was forked from. That session may be gone since.

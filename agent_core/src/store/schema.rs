@@ -6,11 +6,11 @@ use std::time::Duration;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
 use super::error::StoreError;
-use super::index;
 use super::location::Location;
+use super::{index, titles};
 
 /// The steps from an empty database to the newest schema; the number of each is the schema it leads to.
-const STEPS: [&str; 7] = [
+const STEPS: [&str; 8] = [
     include_str!("schema_1.sql"),
     include_str!("schema_2.sql"),
     include_str!("schema_3.sql"),
@@ -18,10 +18,14 @@ const STEPS: [&str; 7] = [
     include_str!("schema_5.sql"),
     include_str!("schema_6.sql"),
     include_str!("schema_7.sql"),
+    include_str!("schema_8.sql"),
 ];
 
 /// The first schema that has an index of what was said.
 const INDEXED: usize = 6;
+
+/// The first schema whose sessions have titles of their own.
+const TITLED: usize = 8;
 
 /// Marks a database as ours: "TALA".
 const APPLICATION: i64 = 0x5441_4c41;
@@ -150,6 +154,9 @@ fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
         if done < INDEXED {
             index::mark_copies(&transaction)?;
             index::rebuild(&transaction)?;
+        }
+        if done < TITLED {
+            titles::mend(&transaction)?;
         }
         transaction.pragma_update(None, "application_id", APPLICATION)?;
         transaction.pragma_update(None, "user_version", newest())?;

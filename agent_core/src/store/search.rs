@@ -121,6 +121,14 @@ impl Conditions {
                 [Value::Text(ids.clone())],
             );
         }
+        // Whoever names a session means it.
+        if !search.archived && matches!(scope, Scope::All) && has_archived(connection)? {
+            conditions.add(
+                "+search.rowid NOT IN (SELECT id FROM events \
+                 WHERE session IN (SELECT key FROM sessions WHERE archived_ms IS NOT NULL))",
+                [],
+            );
+        }
         conditions.add_days(connection, &search.query)?;
         conditions.add_folder(&search.query);
         Ok(conditions)
@@ -165,6 +173,14 @@ impl Conditions {
             );
         }
     }
+}
+
+fn has_archived(connection: &Connection) -> rusqlite::Result<bool> {
+    connection.query_row(
+        "SELECT EXISTS (SELECT 1 FROM sessions WHERE archived_ms IS NOT NULL)",
+        [],
+        |row| row.get(0),
+    )
 }
 
 /// When a day begins here, or one some days later, in Unix ms.

@@ -7,6 +7,7 @@ use rusqlite::types::{Type, ValueRef};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::Serialize;
 
+use super::ending::Ended;
 use super::index::{self, Indexing};
 use super::queue::Fault;
 use super::value::{PathColumn, StoredPath, column, count};
@@ -19,7 +20,8 @@ use crate::provider::{ThoughtLevel, Usage};
 /// The columns that [`from_row`] reads, in its order.
 pub(super) const COLUMNS: &str = "id, source, cwd, extra_roots, title, model, origin, mode, system, created_ms, \
      updated_ms, messages, input, cached_read, cached_write, output, reasoning, context_used, context_window, \
-     last_seq, last_turn, begun, told, cost_nano_usd, thought, parent_id, parent_seq, instructions";
+     last_seq, last_turn, begun, told, cost_nano_usd, thought, parent_id, parent_seq, instructions, \
+     archived_ms, ended_ms, end_reason";
 
 /// Folds one event into its session's summary.
 pub(super) fn fold(record: &mut SessionRecord, envelope: &Envelope, at_ms: i64) {
@@ -256,6 +258,8 @@ pub(super) fn from_row(row: &Row<'_>) -> rusqlite::Result<SessionRecord> {
             seq: parent_seq.unwrap_or_default(),
         }),
         instructions: maybe_json(row, 27)?,
+        archived_ms: row.get(28)?,
+        ended: Ended::of(row.get(29)?, row.get::<_, Option<String>>(30)?),
     })
 }
 

@@ -17,7 +17,7 @@ use super::lease::{self, Process};
 use super::log::Log;
 use super::message::{self, Pending};
 use super::queue::{Entry, Fault, Outcome, Queue, Work};
-use super::{Durability, append, fork, grant, index, session};
+use super::{Durability, append, changes, ending, fork, grant, import, index, prune, room, session};
 use crate::clock::unix_ms;
 
 /// The longest that text of an open message is in memory only.
@@ -181,10 +181,21 @@ impl Writer {
     fn write(&mut self, entry: &Entry) -> Result<(), Fault> {
         let durability = match &entry.work {
             Work::Append(append) => append.durability,
-            Work::Claim(_) | Work::Release(_) => Durability::Process,
-            Work::Recover(_) | Work::Grant(_) | Work::Fork(_) | Work::Delete(_) | Work::Reindex => Durability::Disk,
+            Work::Claim(_) | Work::Release(..) | Work::Reopen(_) | Work::Archive(..) => Durability::Process,
+            Work::Recover(_)
+            | Work::Grant(_)
+            | Work::Fork(_)
+            | Work::Delete(_)
+            | Work::Prune(_)
+            | Work::Rename(..)
+            | Work::Import(_)
+            | Work::Reindex
+            | Work::Vacuum => Durability::Disk,
         };
         self.set_durability(durability)?;
+        if matches!(entry.work, Work::Vacuum) {
+            return room::give(&self.connection.lock());
+        }
         let mut connection = self.connection.lock();
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         apply(&transaction, &entry.work, &self.holding.process, self.indexing)?;
@@ -233,8 +244,17 @@ impl Writer {
     fn note_lease(&mut self, work: &Work) {
         match work {
             Work::Append(Append { session, .. }) | Work::Claim(session) => self.holding.add(session, Instant::now()),
-            Work::Release(session) | Work::Delete(session) => self.holding.remove(session),
-            Work::Recover(_) | Work::Grant(_) | Work::Fork(_) | Work::Reindex => {}
+            Work::Release(session, _) | Work::Delete(session) => self.holding.remove(session),
+            Work::Reopen(_)
+            | Work::Recover(_)
+            | Work::Grant(_)
+            | Work::Fork(_)
+            | Work::Prune(_)
+            | Work::Rename(..)
+            | Work::Archive(..)
+            | Work::Import(_)
+            | Work::Reindex
+            | Work::Vacuum => {}
         }
     }
 
@@ -393,16 +413,27 @@ fn apply(connection: &Connection, work: &Work, process: &Process, indexing: Inde
     let now_ms = unix_ms();
     match work {
         Work::Append(append) => {
-            lease::take(connection, &append.session, process, now_ms)?;
+            if lease::take(connection, &append.session, process, now_ms)? {
+                ending::take_back(connection, &append.session)?;
+            }
             append::write(connection, append, indexing)?;
         }
         Work::Claim(session) => {
             // What this process itself is speaking is not left over.
             if lease::take(connection, session, process, now_ms)? {
+                ending::take_back(connection, session)?;
                 message::recover(connection, session, indexing)?;
             }
         }
-        Work::Release(session) => lease::release(connection, session, process)?,
+        Work::Release(session, reason) => {
+            lease::release(connection, session, process)?;
+            if let Some(reason) = reason
+                && !lease::is_held(connection, session, process, now_ms)?
+            {
+                ending::write(connection, session, *reason, now_ms)?;
+            }
+        }
+        Work::Reopen(session) => ending::take_back(connection, session)?,
         Work::Recover(session) => {
             if !lease::is_held(connection, session, process, now_ms)? {
                 message::recover(connection, session, indexing)?;
@@ -414,6 +445,23 @@ fn apply(connection: &Connection, work: &Work, process: &Process, indexing: Inde
             Some(held) => return Err(Fault::Held(held)),
             None => session::delete(connection, session, indexing)?,
         },
+        Work::Prune(candidate) => {
+            if let Some(held) = lease::held_by_other(connection, &candidate.id, process, now_ms)? {
+                return Err(Fault::Held(held));
+            }
+            prune::check(connection, candidate)?;
+            session::delete(connection, &candidate.id, indexing)?;
+        }
+        Work::Rename(session, title) => {
+            if let Some(held) = lease::held_by_other(connection, session, process, now_ms)? {
+                return Err(Fault::Held(held));
+            }
+            changes::rename(connection, session, title, indexing)?;
+        }
+        Work::Archive(session, is_archived) => changes::archive(connection, session, is_archived.then_some(now_ms))?,
+        Work::Import(import) => import::write(connection, import, indexing)?,
+        // It has no transaction.
+        Work::Vacuum => {}
         Work::Reindex => index::rebuild(connection).map_err(|error| match index::is_own_fault(&error) {
             true => Fault::Refused(format!("the index of the history can't be made anew ({error})")),
             false => Fault::Sql(error),

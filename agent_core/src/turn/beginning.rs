@@ -94,7 +94,10 @@ impl<'a> Turn<'a> {
     }
 
     fn give_title(&mut self, title: Option<String>) {
-        let Some(title) = title else { return };
+        let Some(title) = title.filter(|_| self.session.standing().title.is_none()) else {
+            return;
+        };
+        let title = self.engine.store.give_title(&self.session.id, &title);
         let is_new = self.session.change_standing(|standing| {
             let is_new = standing.title.is_none();
             if is_new {

@@ -8,6 +8,7 @@ mod index;
 mod kept;
 mod kill;
 mod lease;
+mod lineage;
 mod list;
 mod messages;
 mod older;
@@ -53,6 +54,8 @@ fn record(id: &str, cwd: &Path) -> SessionRecord {
         context: None,
         last_seq: 0,
         last_turn: 0,
+        archived_ms: None,
+        ended: None,
     }
 }
 

@@ -4,6 +4,12 @@ use std::path::Path;
 
 use rusqlite::Connection;
 
+/// Nobody knows how sessions have ended, and several may have one title.
+pub(crate) const TO_SCHEMA_7: &str = "DROP INDEX sessions_title;
+     ALTER TABLE sessions DROP COLUMN archived_ms; ALTER TABLE sessions DROP COLUMN ended_ms;
+     ALTER TABLE sessions DROP COLUMN end_reason;
+     PRAGMA user_version = 7;";
+
 /// Rows name their session by its id.
 const TO_SCHEMA_6: &str = "DROP TRIGGER events_use_blobs;
      CREATE TABLE older (id INTEGER PRIMARY KEY AUTOINCREMENT, session_id TEXT NOT NULL REFERENCES sessions (id)
@@ -34,7 +40,7 @@ pub(crate) const TO_SCHEMA_3: &str = "DROP TRIGGER blobs_go_with_their_last_use;
 /// Takes a closed store's database back to schema 6, then by these steps further.
 pub(crate) fn make_older(folder: &Path, steps: &[&str]) {
     let connection = Connection::open(folder.join("state.db")).unwrap();
-    for step in [TO_SCHEMA_6].iter().chain(steps) {
+    for step in [TO_SCHEMA_7, TO_SCHEMA_6].iter().chain(steps) {
         connection.execute_batch(step).unwrap();
     }
 }

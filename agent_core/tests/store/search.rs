@@ -101,6 +101,7 @@ pub(crate) fn search(text: &str) -> Search {
     Search {
         query: Query::read(text),
         except: None,
+        archived: false,
         all_hits: true,
         offset: 0,
         limit: 100,

@@ -105,6 +105,7 @@ fn a_list_has_its_times_in_iso_8601() {
         created_ms: 0,
         updated_ms: 1_795_000_000_123,
         messages: 2,
+        is_archived: false,
     };
     let page = SessionPage {
         sessions: vec![summary],
