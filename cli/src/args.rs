@@ -1,11 +1,15 @@
 //! The command line, as data. What a flag means is decided by the command that has it.
 
+mod sessions;
+
 use std::path::PathBuf;
 
 use agent_core::approval::Mode;
 use agent_core::provider::ModelRef;
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Parser, Subcommand, ValueEnum};
+
+pub(crate) use sessions::{ExportFormat, SessionsCommand};
 
 /// An agent for editors and terminals.
 #[derive(Debug, Parser)]
@@ -32,7 +36,7 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// Choose a provider and a model, and store the key
     Setup(SetupArgs),
-    /// Look at the stored sessions
+    /// Look at the stored sessions, name them, export them, let them go
     #[command(subcommand)]
     Sessions(SessionsCommand),
     /// Show and take back the standing permissions
@@ -174,81 +178,6 @@ impl From<ApiArg> for agent_core::config::Api {
     }
 }
 
-// `agent sessions`.
-#[derive(Debug, Subcommand)]
-#[command(after_help = "Example:
-  agent sessions list
-  agent sessions show 3f9a02c7")]
-pub(crate) enum SessionsCommand {
-    /// List the stored sessions, newest activity first
-    #[command(after_help = "Example:
-  agent sessions list --json")]
-    List {
-        /// Print a JSON array
-        #[arg(long)]
-        json: bool,
-    },
-    /// Show one session
-    #[command(after_help = "Example:
-  agent sessions show 3f9a02c7
-  agent sessions show 3f9a02c7 --json")]
-    Show {
-        /// Its id; the beginning or the end is enough, as `agent sessions list` shows it
-        #[arg(value_parser = NonEmptyStringValueParser::new())]
-        id: String,
-        /// Print one JSON document: the session and its events
-        #[arg(long)]
-        json: bool,
-    },
-    /// Search what was said in the stored sessions
-    #[command(after_help = "Example:
-  agent sessions search \"parser -test role:user since:7d\"
-  agent sessions search '\"exactly this\" in:/home/me/app' --json
-
-Words must all be in one message; \"a phrase\", -word, prefix*, role:user|agent|tool, in:PATH, since:DATE,
-until:DATE and session:ID narrow it. docs/search.md has all of it.")]
-    Search {
-        /// What to look for; in quotes, so that the shell leaves it as it is
-        #[arg(required = true, value_name = "QUERY")]
-        query: Vec<String>,
-        /// The most hits
-        #[arg(long, value_name = "N", default_value_t = 20)]
-        limit: usize,
-        /// Pass over so many hits
-        #[arg(long, value_name = "N", default_value_t = 0)]
-        offset: usize,
-        /// Every hit, and not the best of each session alone
-        #[arg(long)]
-        all_hits: bool,
-        /// Print a JSON array
-        #[arg(long)]
-        json: bool,
-    },
-    /// Begin a session with the past of another one, which stays as it is
-    #[command(after_help = "Example:
-  agent sessions fork 3f9a02c7
-  agent sessions fork 3f9a02c7 --at 120 --json")]
-    Fork {
-        /// The other one's id; the beginning or the end is enough
-        #[arg(value_parser = NonEmptyStringValueParser::new())]
-        id: String,
-        /// Take only the turns that have ended by this row, a `seq` of `agent sessions show --json`
-        #[arg(long, value_name = "SEQ")]
-        at: Option<u64>,
-        /// Print the new session as a JSON object
-        #[arg(long)]
-        json: bool,
-    },
-    /// Delete sessions for good
-    #[command(after_help = "Example:
-  agent sessions delete 3f9a02c7 51ab60de")]
-    Delete {
-        /// Their ids; the beginning or the end of each is enough
-        #[arg(required = true, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
-        ids: Vec<String>,
-    },
-}
-
 // `agent permissions`.
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Example:
@@ -382,6 +311,15 @@ mod tests {
             "agent setup --model=",
             "agent setup --provider=",
             "agent sessions show",
+            "agent sessions show 1 --json --html",
+            "agent sessions prune",
+            "agent sessions prune --older-than soon",
+            "agent sessions prune --older-than -1d",
+            "agent sessions prune --larger-than 10",
+            "agent sessions prune --older-than 9d --quiet",
+            "agent sessions rename 1",
+            "agent sessions archive",
+            "agent sessions export 1 --format pdf",
         ] {
             let error = Args::try_parse_from(line.split(' ')).unwrap_err();
             assert_eq!(error.exit_code(), 2, "{line}");

@@ -18,6 +18,7 @@ mod known;
 mod local;
 mod logging;
 mod models;
+mod outfile;
 mod panics;
 mod paths;
 mod permissions;
@@ -31,6 +32,7 @@ mod setup_port;
 mod signals;
 mod survey;
 mod terminal;
+mod transcript;
 mod wiring;
 
 use std::io::Write;

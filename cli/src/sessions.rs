@@ -1,15 +1,19 @@
 //! `agent sessions`: looks into the store, and changes it, without a runtime.
 
 mod change;
+mod export;
+mod prune;
 mod search;
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::io::Write;
 
-use agent_core::event::Envelope;
 use agent_core::id::SessionId;
 use agent_core::outward::SessionSummary;
-use agent_core::store::SessionRecord;
+use agent_core::portable::{self, Keys};
+use agent_core::search::masked;
+use agent_core::store::{Archived, Dated, Prune, SessionRecord};
 use agent_core::visible;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -17,9 +21,10 @@ use serde::Serialize;
 
 use crate::args::SessionsCommand;
 use crate::exit::{Exit, Fail};
+use crate::outfile::Outfile;
 use crate::paths::{NoHome, Paths};
-use crate::run::people::{Audience, People};
 use crate::terminal;
+use crate::transcript::{Transcript, html, text};
 use crate::wiring::{self, ListError, Store};
 
 /// Sessions or events that are read at once.
@@ -35,15 +40,49 @@ const NO_TITLE: &str = "(no title)";
 pub(crate) fn sessions(command: SessionsCommand, paths: Result<&Paths, NoHome>) -> Result<Exit, Fail> {
     let store = wiring::stored(paths?)?;
     let done = match command {
-        SessionsCommand::List { json: true } => list_json(&store),
-        SessionsCommand::List { json: false } => list_table(&store),
-        SessionsCommand::Show { id, json: true } => show_json(&store, &id),
-        SessionsCommand::Show { id, json: false } => show_transcript(&store, &id),
+        SessionsCommand::List { archived, json: true } => list_json(&store, archived_too(archived)),
+        SessionsCommand::List { archived, json: false } => list_table(&store, archived_too(archived)),
+        SessionsCommand::Show { id, json: true, .. } => show_json(&store, &id),
+        SessionsCommand::Show {
+            id,
+            html: true,
+            output,
+            force,
+            ..
+        } => show_page(
+            &store,
+            &id,
+            Outfile {
+                path: output.as_deref(),
+                force,
+            },
+        ),
+        SessionsCommand::Show { id, .. } => show_transcript(&store, &id),
+        SessionsCommand::Export {
+            id,
+            format,
+            output,
+            force,
+            exact,
+        } => export::export(
+            &store,
+            &export::Wish {
+                id: &id,
+                format,
+                to: Outfile {
+                    path: output.as_deref(),
+                    force,
+                },
+                exact,
+            },
+        ),
+        SessionsCommand::Import { file, as_new, json } => export::import(&store, &file, as_new, json),
         SessionsCommand::Search {
             query,
             limit,
             offset,
             all_hits,
+            archived,
             json,
         } => search::search(
             &store,
@@ -52,11 +91,29 @@ pub(crate) fn sessions(command: SessionsCommand, paths: Result<&Paths, NoHome>) 
                 limit,
                 offset,
                 all_hits,
+                archived,
                 json,
             },
         ),
         SessionsCommand::Fork { id, at, json } => change::fork(&store, &id, at, json),
+        SessionsCommand::Rename { id, title } => change::rename(&store, &id, &title.join(" ")),
+        SessionsCommand::Archive { ids } => change::archive(&store, &ids, true),
+        SessionsCommand::Unarchive { ids } => change::archive(&store, &ids, false),
         SessionsCommand::Delete { ids } => change::delete(&store, &ids),
+        SessionsCommand::Prune {
+            older_than,
+            larger_than,
+            dry_run,
+            yes,
+            json,
+        } => prune::prune(
+            &store,
+            &Prune {
+                older_than,
+                larger_than,
+            },
+            &prune::How { dry_run, yes, json },
+        ),
     };
     store.close();
     done.map(|()| Exit::Done)
@@ -83,7 +140,7 @@ fn ambiguous(store: &Store, part: &str, ids: &[SessionId]) -> Result<String, Lis
     for id in ids {
         // A session that was deleted just now is none any more.
         if let Some(session) = store.session(id)? {
-            let title = visible::line(session.title.as_deref().unwrap_or(NO_TITLE));
+            let title = visible::line(&masked(session.title.as_deref().unwrap_or(NO_TITLE)));
             let (id, age) = (short(id.as_str(), length), age(now - session.updated_ms));
             message.push_str(&format!("\n  {id}  {age:>12}  {title}"));
         }
@@ -121,26 +178,29 @@ fn age(ms: i64) -> String {
 #[derive(Serialize)]
 struct SessionJson<'a> {
     id: &'a SessionId,
-    title: Option<&'a str>,
+    title: Option<Cow<'a, str>>,
     cwd: String,
     source: &'a str,
     model: String,
     created: i64,
     updated: i64,
     messages: u64,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    archived: bool,
 }
 
 impl<'a> From<&'a SessionSummary> for SessionJson<'a> {
     fn from(session: &'a SessionSummary) -> Self {
         Self {
             id: &session.id,
-            title: session.title.as_deref(),
+            title: session.title.as_deref().map(masked),
             cwd: session.cwd.display().to_string(),
             source: &session.source,
             model: session.model.to_string(),
             created: session.created_ms,
             updated: session.updated_ms,
             messages: session.messages,
+            archived: session.is_archived,
         }
     }
 }
@@ -149,32 +209,33 @@ impl<'a> From<&'a SessionRecord> for SessionJson<'a> {
     fn from(session: &'a SessionRecord) -> Self {
         Self {
             id: &session.id,
-            title: session.title.as_deref(),
+            title: session.title.as_deref().map(masked),
             cwd: session.cwd.display().to_string(),
             source: &session.source,
             model: session.model.to_string(),
             created: session.created_ms,
             updated: session.updated_ms,
             messages: session.messages,
+            archived: session.archived_ms.is_some(),
         }
     }
 }
 
-/// One session with all that happened in it.
-#[derive(Serialize)]
-struct SessionDocument<'a> {
-    session: SessionJson<'a>,
-    events: &'a [Envelope],
+fn archived_too(archived: bool) -> Archived {
+    match archived {
+        true => Archived::Shown,
+        false => Archived::LeftOut,
+    }
 }
 
-fn list_json(store: &Store) -> Result<(), Fail> {
-    let sessions = all(store)?;
+fn list_json(store: &Store, archived: Archived) -> Result<(), Fail> {
+    let sessions = all(store, archived)?;
     let array: Vec<SessionJson<'_>> = sessions.iter().map(SessionJson::from).collect();
     print_json(&array)
 }
 
-fn list_table(store: &Store) -> Result<(), Fail> {
-    let sessions = all(store)?;
+fn list_table(store: &Store, archived: Archived) -> Result<(), Fail> {
+    let sessions = all(store, archived)?;
     if sessions.is_empty() {
         writeln!(terminal::stderr(), "no sessions yet: `agent run \"…\"` begins one")?;
         return Ok(());
@@ -193,10 +254,11 @@ fn write_table(out: &mut dyn Write, sessions: &[SessionSummary]) -> std::io::Res
     for session in sessions {
         let id = short(session.id.as_str(), length);
         // Also in a pipe: a row is one line. Programs take `--json`.
-        let title = visible::line(session.title.as_deref().unwrap_or(NO_TITLE));
+        let title = visible::line(&masked(session.title.as_deref().unwrap_or(NO_TITLE)));
+        let mark = if session.is_archived { "  [archived]" } else { "" };
         let cwd = visible::line(&session.cwd.to_string_lossy());
         let (updated, messages) = (moment(session.updated_ms, &zone), session.messages);
-        writeln!(out, "{id:length$}  {updated:16}  {messages:>8}  {title}  ({cwd})")?;
+        writeln!(out, "{id:length$}  {updated:16}  {messages:>8}  {title}  ({cwd}){mark}")?;
     }
     Ok(())
 }
@@ -212,36 +274,39 @@ fn moment(ms: i64, zone: &TimeZone) -> String {
     }
 }
 
-fn show_json(store: &Store, prefix: &str) -> Result<(), Fail> {
-    let (session, events) = one(store, prefix)?;
-    print_json(&SessionDocument {
-        session: SessionJson::from(&session),
-        events: &events,
-    })
+fn show_json(store: &Store, part: &str) -> Result<(), Fail> {
+    let (session, rows) = one(store, part)?;
+    print_json(&portable::document(&session, &rows, Keys::Masked))
 }
 
-fn show_transcript(store: &Store, prefix: &str) -> Result<(), Fail> {
-    let (session, events) = one(store, prefix)?;
-    let title = session.title.as_deref().unwrap_or(NO_TITLE);
-    writeln!(
-        terminal::stdout(),
-        "{title}\n{}  {}\n",
-        session.id,
-        session.cwd.display()
-    )?;
-    let mut people = People::new(anstream::stdout(), anstream::stdout(), Audience::Transcript);
-    for envelope in &events {
-        people.print(&envelope.event)?;
+fn show_page(store: &Store, part: &str, to: Outfile<'_>) -> Result<(), Fail> {
+    let (session, rows) = one(store, part)?;
+    let page = html::page(&Transcript::of(&session, &rows));
+    to.write(page.as_bytes())?;
+    if let Some(path) = to.file() {
+        writeln!(
+            terminal::stderr(),
+            "written to {}: open it in a browser",
+            path.display()
+        )?;
     }
     Ok(())
 }
 
+fn show_transcript(store: &Store, part: &str) -> Result<(), Fail> {
+    let (session, rows) = one(store, part)?;
+    let mut out = anstream::stdout();
+    text::write(&mut out, &Transcript::of(&session, &rows), terminal::width())?;
+    out.flush()?;
+    Ok(())
+}
+
 /// All sessions, newest activity first.
-fn all(store: &Store) -> Result<Vec<SessionSummary>, ListError> {
+fn all(store: &Store, archived: Archived) -> Result<Vec<SessionSummary>, ListError> {
     let mut sessions = Vec::new();
     let mut cursor = None;
     loop {
-        let page = store.list(None, cursor.as_deref(), PAGE)?;
+        let page = store.list_with(None, cursor.as_deref(), PAGE, archived)?;
         sessions.extend(page.sessions);
         match page.next {
             Some(next) => cursor = Some(next),
@@ -250,22 +315,14 @@ fn all(store: &Store) -> Result<Vec<SessionSummary>, ListError> {
     }
 }
 
-fn one(store: &Store, prefix: &str) -> Result<(SessionRecord, Vec<Envelope>), Fail> {
-    let id = find(store, prefix)?;
-    let Some(session) = store.session(&id)? else {
-        return Err(Fail::new(
+fn one(store: &Store, part: &str) -> Result<(SessionRecord, Vec<Dated>), Fail> {
+    let id = find(store, part)?;
+    match store.session(&id)? {
+        Some(session) => Ok((session, store.rows(&id, 0, usize::MAX)?)),
+        None => Err(Fail::new(
             Exit::NoSession,
             format!("the session {id} was deleted just now"),
-        ));
-    };
-    let mut events: Vec<Envelope> = Vec::new();
-    loop {
-        let after = events.last().map_or(0, |envelope| envelope.seq);
-        let page = store.events(&id, after, PAGE)?;
-        if page.is_empty() {
-            return Ok((session, events));
-        }
-        events.extend(page);
+        )),
     }
 }
 
@@ -295,6 +352,7 @@ mod tests {
             created_ms: 1,
             updated_ms: 2,
             messages: 3,
+            is_archived: false,
         }
     }
 

@@ -18,6 +18,17 @@ pub(crate) fn stdout() -> Words<io::Stdout> {
     Words::new(io::stdout(), io::stdout().is_terminal())
 }
 
+/// How wide text for people is set: as the terminal is, and no wider than one likes to read.
+pub(crate) fn width() -> usize {
+    const LIKED: usize = 100;
+    let size = rustix::termios::tcgetwinsize(io::stdout());
+    let columns = size.map_or(0, |size| usize::from(size.ws_col));
+    match columns {
+        0 => LIKED,
+        columns => columns.clamp(20, LIKED),
+    }
+}
+
 /// Standard error.
 pub(crate) fn stderr() -> Words<io::Stderr> {
     Words::new(io::stderr(), io::stderr().is_terminal())

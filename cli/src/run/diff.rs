@@ -18,10 +18,16 @@ pub(super) fn write(out: &mut dyn Write, changes: &[FileChange]) -> io::Result<(
             let line = format!("{}: {unshown}", change.place.path.display());
             writeln!(out, "{REMOVED}{}{REMOVED:#}", visible::line(&line))?;
         }
-        for (index, line) in change.unified().lines().enumerate() {
-            let style = style(index, line);
-            writeln!(out, "{style}{}{style:#}", visible::text(line))?;
-        }
+        write_unified(out, &change.unified())?;
+    }
+    Ok(())
+}
+
+/// Writes one unified diff.
+pub(crate) fn write_unified(out: &mut dyn Write, diff: &str) -> io::Result<()> {
+    for (index, line) in diff.lines().enumerate() {
+        let style = style(index, line);
+        writeln!(out, "{style}{}{style:#}", visible::text(line))?;
     }
     Ok(())
 }

@@ -1,14 +1,14 @@
 //! `agent run`: one prompt in the terminal, over the same runtime that serves an editor.
 
 mod ask;
-mod diff;
+pub(crate) mod diff;
 mod follow;
 mod limit;
 mod live;
 mod machine;
 pub(crate) mod people;
 mod person;
-mod plain;
+pub(crate) mod plain;
 mod question;
 mod session;
 mod status;
@@ -23,6 +23,7 @@ use std::time::{Duration, Instant};
 use agent_core::content::Content;
 use agent_core::event::Envelope;
 use agent_core::runtime::Folders;
+use agent_core::store::EndReason;
 use agent_core::visible;
 use crossbeam_channel::{Receiver, unbounded};
 use rustix::fs::FileType;
@@ -39,7 +40,7 @@ use crate::terminal;
 use crate::wiring::{self, Wired};
 use limit::Limit;
 use machine::{JsonLines, Quiet};
-use people::{Audience, People, Way};
+use people::{People, Way};
 use session::Calls;
 use status::WithStatus;
 
@@ -94,7 +95,10 @@ pub(crate) fn run(args: RunArgs, paths: Result<&Paths, NoHome>) -> Result<Exit, 
         // Nobody is left to tell if stderr is closed.
         let _ = writeln!(terminal::stderr(), "warning: {reason}");
     }
-    wired.runtime.shutdown();
+    wired.runtime.shutdown_because(match ended {
+        Ok(Exit::Interrupted) => EndReason::Shutdown,
+        Ok(_) | Err(_) => EndReason::Closed,
+    });
     wired.store.close();
     ended
 }
@@ -137,7 +141,7 @@ fn printer(args: &RunArgs) -> Box<dyn Printer> {
     } else {
         Way::Apart
     };
-    let people = People::new(anstream::stdout(), anstream::stderr(), Audience::Live(way)).waiting(until_read);
+    let people = People::new(anstream::stdout(), anstream::stderr(), way).waiting(until_read);
     match io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb") {
         true => Box::new(WithStatus::new(people, io::stderr(), width)),
         false => Box::new(people),

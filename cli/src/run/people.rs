@@ -6,7 +6,6 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-use agent_core::content::Content;
 use agent_core::event::{
     Envelope, Event, Failure, HistoryMove, PlanEntry, PlanStatus, SessionChange, Severity, StopReason,
 };
@@ -23,22 +22,12 @@ mod calls;
 use calls::Shown;
 
 const DIM: Style = Style::new().dimmed();
-const BOLD: Style = Style::new().bold();
 const GOOD: Style = AnsiColor::Green.on_default();
 const BAD: Style = AnsiColor::Red.on_default();
 const WARN: Style = AnsiColor::Yellow.on_default();
 
 /// The most characters of such a line, and of a sentence: a path or a name may have no end.
 const LONGEST_LINE: usize = 1000;
-
-/// Who reads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Audience {
-    /// The user who gave the prompt, as it happens.
-    Live(Way),
-    /// Somebody who reads it later: prompts are shown too, and each message is whole.
-    Transcript,
-}
 
 /// The way of the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +44,7 @@ pub(crate) enum Way {
 pub(crate) struct People<T, S> {
     text: T,
     side: S,
-    audience: Audience,
+    way: Way,
     calls: HashMap<ToolCallId, Shown>,
     /// What the last thing written left open.
     open: Open,
@@ -76,11 +65,11 @@ enum Open {
 }
 
 impl<T: Write, S: Write> People<T, S> {
-    pub(crate) fn new(text: T, side: S, audience: Audience) -> Self {
+    pub(crate) fn new(text: T, side: S, way: Way) -> Self {
         Self {
             text,
             side,
-            audience,
+            way,
             calls: HashMap::new(),
             open: Open::Nothing,
             owes_end: false,
@@ -97,7 +86,7 @@ impl<T: Write, S: Write> People<T, S> {
     fn close(&mut self) -> io::Result<()> {
         match std::mem::replace(&mut self.open, Open::Nothing) {
             Open::Nothing => Ok(()),
-            Open::Text if self.audience == Audience::Live(Way::Program) => {
+            Open::Text if self.way == Way::Program => {
                 // Whenever the other program writes an end of this line, ours begins on a line of its own.
                 self.owes_end = true;
                 (self.until_read)();
@@ -119,21 +108,6 @@ impl<T: Write, S: Write> People<T, S> {
     fn say(&mut self, style: Style, line: &str) -> io::Result<()> {
         self.close()?;
         writeln!(self.side, "{style}{}{style:#}", visible::text(&cut(line)))
-    }
-
-    fn prompt(&mut self, content: &[Content]) -> io::Result<()> {
-        self.close()?;
-        for piece in content {
-            let shown = match piece {
-                Content::Text { text } => plain(text).into_owned(),
-                Content::Image { mime_type, .. } => format!("[picture, {}]", visible::line(mime_type)),
-                Content::Resource { uri, .. } | Content::Link { uri, .. } => format!("[{}]", visible::line(uri)),
-            };
-            for line in shown.lines() {
-                writeln!(self.side, "{BOLD}> {line}{BOLD:#}")?;
-            }
-        }
-        Ok(())
     }
 
     fn answer(&mut self, text: &str) -> io::Result<()> {
@@ -233,9 +207,9 @@ impl<T: Write, S: Write> People<T, S> {
 
     /// What a turn has cost, for whoever reads along; where that is not known, nothing.
     fn cost(&mut self, usage: &Usage) -> io::Result<()> {
-        match (usage.cost_nano_usd, self.audience) {
-            (Some(nano), Audience::Live(_)) => self.say(DIM, &format!("cost: {}", dollars(nano))),
-            (Some(_), Audience::Transcript) | (None, _) => Ok(()),
+        match usage.cost_nano_usd {
+            Some(nano) => self.say(DIM, &format!("cost: {}", dollars(nano))),
+            None => Ok(()),
         }
     }
 
@@ -256,11 +230,6 @@ impl<T: Write, S: Write> People<T, S> {
     /// Shows what happened. An error means that nobody reads any more.
     pub(crate) fn print(&mut self, event: &Event) -> io::Result<()> {
         match event {
-            Event::UserMessage { content, .. } | Event::UserSteered { content, .. }
-                if self.audience == Audience::Transcript =>
-            {
-                self.prompt(content)
-            }
             Event::UserMessage { .. }
             | Event::UserSteered { .. }
             | Event::FilesKept { .. }
@@ -314,7 +283,7 @@ impl<T: Write, S: Write> Printer for People<T, S> {
 }
 
 /// Billionths of a dollar as dollars, to a hundredth of a cent.
-fn dollars(nano: u64) -> String {
+pub(crate) fn dollars(nano: u64) -> String {
     let rounded = nano.saturating_add(50_000) / 100_000;
     format!("${}.{:04}", rounded / 10_000, rounded % 10_000)
 }

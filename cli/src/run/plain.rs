@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use agent_core::visible;
 
 /// The text without escape sequences and control characters; line ends and tabs stay.
-pub(super) fn plain(text: &str) -> Cow<'_, str> {
+pub(crate) fn plain(text: &str) -> Cow<'_, str> {
     if !text.contains(is_harmful) {
         return Cow::Borrowed(text);
     }

@@ -1,12 +1,13 @@
-//! `agent sessions fork` and `delete`: what changes the stored sessions.
+//! `agent sessions fork`, `rename`, `archive` and `delete`: what changes the stored sessions.
 
 use std::io::Write;
 
 use agent_core::id::SessionId;
-use agent_core::store::Fork;
+use agent_core::search::masked;
+use agent_core::store::{Fork, Renamed};
 use agent_core::visible;
 
-use super::{NO_TITLE, SessionJson, find, print_json};
+use super::{NO_TITLE, SessionJson, find, print_json, prune};
 use crate::exit::{Exit, Fail};
 use crate::terminal;
 use crate::wiring::{ChangeError, Store};
@@ -26,7 +27,7 @@ pub(super) fn fork(store: &Store, part: &str, upto: Option<u64>, json: bool) -> 
     if json {
         return print_json(&SessionJson::from(&session));
     }
-    let title = visible::line(session.title.as_deref().unwrap_or(NO_TITLE));
+    let title = visible::line(&masked(session.title.as_deref().unwrap_or(NO_TITLE)));
     writeln!(terminal::stdout(), "{}", session.id)?;
     writeln!(
         terminal::stderr(),
@@ -36,20 +37,53 @@ pub(super) fn fork(store: &Store, part: &str, upto: Option<u64>, json: bool) -> 
     Ok(())
 }
 
-/// Removes sessions; none of them where one of the ids means no session.
-pub(super) fn delete(store: &Store, parts: &[String]) -> Result<(), Fail> {
-    let found: Result<Vec<SessionId>, Fail> = parts.iter().map(|part| find(store, part)).collect();
-    let mut sessions = found?;
-    sessions.sort();
-    sessions.dedup();
-    for session in &sessions {
-        store.delete(session).map_err(refused)?;
-        writeln!(terminal::stderr(), "deleted {session}")?;
+/// Gives a session another title.
+pub(super) fn rename(store: &Store, part: &str, title: &str) -> Result<(), Fail> {
+    let session = find(store, part)?;
+    match store.rename(&session, title) {
+        Ok(title) => {
+            writeln!(
+                terminal::stderr(),
+                "{session} is called {}",
+                visible::line(&masked(&title))
+            )?;
+            Ok(())
+        }
+        Err(Renamed::Change(error)) => Err(refused(error)),
+        Err(error @ (Renamed::Bad(_) | Renamed::Taken { .. })) => {
+            Err(Fail::usage(format!("can't call the session {session} so: {error}")))
+        }
+    }
+}
+
+/// Puts sessions aside, or takes them back; none of them where one of the ids means no session.
+pub(super) fn archive(store: &Store, parts: &[String], is_archived: bool) -> Result<(), Fail> {
+    for session in found(store, parts)? {
+        store.archive(&session, is_archived).map_err(refused)?;
+        let done = if is_archived { "archived" } else { "back in the list" };
+        writeln!(terminal::stderr(), "{done}: {session}")?;
     }
     Ok(())
 }
 
-fn refused(error: ChangeError) -> Fail {
+/// Removes sessions; none of them where one of the ids means no session.
+pub(super) fn delete(store: &Store, parts: &[String]) -> Result<(), Fail> {
+    for session in found(store, parts)? {
+        store.delete(&session).map_err(refused)?;
+        writeln!(terminal::stderr(), "deleted {session}")?;
+    }
+    prune::make_room(store)
+}
+
+fn found(store: &Store, parts: &[String]) -> Result<Vec<SessionId>, Fail> {
+    let found: Result<Vec<SessionId>, Fail> = parts.iter().map(|part| find(store, part)).collect();
+    let mut sessions = found?;
+    sessions.sort();
+    sessions.dedup();
+    Ok(sessions)
+}
+
+pub(super) fn refused(error: ChangeError) -> Fail {
     match error {
         ChangeError::Unknown(_) => Fail::new(Exit::NoSession, error),
         ChangeError::Held(_) | ChangeError::NotNow(_) | ChangeError::Store(_) => error.into(),

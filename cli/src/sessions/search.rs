@@ -19,6 +19,7 @@ pub(super) struct Wish {
     pub(super) limit: usize,
     pub(super) offset: usize,
     pub(super) all_hits: bool,
+    pub(super) archived: bool,
     pub(super) json: bool,
 }
 
@@ -26,7 +27,7 @@ pub(super) struct Wish {
 #[derive(Serialize)]
 struct HitJson<'a> {
     session: &'a SessionId,
-    title: Option<&'a str>,
+    title: Option<std::borrow::Cow<'a, str>>,
     cwd: String,
     seq: u64,
     role: &'static str,
@@ -39,7 +40,7 @@ impl<'a> From<&'a Hit> for HitJson<'a> {
     fn from(hit: &'a Hit) -> Self {
         Self {
             session: &hit.session,
-            title: hit.title.as_deref(),
+            title: hit.title.as_deref().map(masked),
             cwd: hit.cwd.display().to_string(),
             seq: hit.seq,
             role: hit.role.id(),
@@ -62,6 +63,7 @@ pub(super) fn search(store: &Store, wish: Wish) -> Result<(), Fail> {
     let search = Search {
         query,
         except: None,
+        archived: wish.archived,
         all_hits: wish.all_hits,
         offset: wish.offset,
         limit: wish.limit,

@@ -16,6 +16,7 @@ mod faults;
 mod files;
 mod forks;
 mod gauge;
+mod history;
 mod instructions;
 mod loads;
 mod options;

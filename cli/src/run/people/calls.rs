@@ -7,7 +7,7 @@ use agent_core::id::ToolCallId;
 use agent_core::plan::Plan;
 use agent_core::visible;
 
-use super::{Audience, BAD, DIM, GOOD, Open, People, WARN, Way, cut};
+use super::{BAD, DIM, GOOD, Open, People, WARN, Way, cut};
 use crate::run::diff;
 use crate::run::live::Live;
 use crate::run::plain::plain;
@@ -29,15 +29,14 @@ impl<T: Write, S: Write> People<T, S> {
     pub(super) fn started(&mut self, call: &ToolCall) -> io::Result<()> {
         let title = visible::line(&call.title);
         self.close()?;
-        match self.audience {
-            Audience::Live(Way::Terminal | Way::Apart) => {
+        match self.way {
+            Way::Terminal | Way::Apart => {
                 write!(self.side, "• {title}")?;
                 self.side.flush()?;
                 self.open = Open::Call(call.id.clone());
             }
             // Nothing stays open beside what may come late.
-            Audience::Live(Way::Program) => writeln!(self.side, "• {title}")?,
-            Audience::Transcript => {}
+            Way::Program => writeln!(self.side, "• {title}")?,
         }
         let shown = Shown {
             title,

@@ -24,9 +24,9 @@ impl Write for Screen {
     }
 }
 
-fn screen(audience: Audience, events: &[Event]) -> String {
+fn screen(way: Way, events: &[Event]) -> String {
     let screen = Screen::default();
-    let mut people = People::new(screen.clone(), screen.clone(), audience);
+    let mut people = People::new(screen.clone(), screen.clone(), way);
     events.iter().for_each(|event| people.print(event).unwrap());
     let bytes = screen.0.borrow().clone();
     String::from_utf8(bytes).unwrap()
@@ -34,7 +34,7 @@ fn screen(audience: Audience, events: &[Event]) -> String {
 
 /// What is on the screen, without its colours.
 fn check(events: &[Event], expect: &str) {
-    let shown = screen(Audience::Live(Way::Terminal), events);
+    let shown = screen(Way::Terminal, events);
     assert_eq!(anstream::adapter::strip_str(&shown).to_string(), expect);
 }
 
@@ -113,7 +113,7 @@ fn the_answer_of_a_pipe_and_a_call_do_not_share_a_line() {
         end(),
     ];
     let (mut answer, mut side) = (Vec::new(), Vec::new());
-    let mut people = People::new(&mut answer, &mut side, Audience::Live(Way::Program));
+    let mut people = People::new(&mut answer, &mut side, Way::Program);
     events.iter().for_each(|event| people.print(event).unwrap());
     let shown = anstream::adapter::strip_bytes(&side).into_vec();
     assert_eq!(String::from_utf8(shown).unwrap(), "\n• Edit a\n• Edit a … done\n");
@@ -186,7 +186,7 @@ fn a_bar_that_was_written_over_is_shown_once() {
 fn output_that_was_not_live_is_shown_at_the_end_and_cut() {
     let long: String = (1..=25).map(|line| format!("{line}\n")).collect();
     let shown = screen(
-        Audience::Live(Way::Terminal),
+        Way::Terminal,
         &[
             started("1", ToolKind::Execute, "$ seq 25"),
             finished("1", ToolStatus::Completed, &long),
@@ -236,7 +236,7 @@ fn a_diff_is_in_colour() {
         planned,
         finished("1", ToolStatus::Denied, ""),
     ];
-    let shown = screen(Audience::Live(Way::Terminal), &events);
+    let shown = screen(Way::Terminal, &events);
     assert!(shown.contains("\u{1b}[31m-old"), "{shown:?}");
     assert!(shown.contains("\u{1b}[32m+new"), "{shown:?}");
     assert!(shown.contains("• Edit a … "), "{shown:?}");
@@ -270,7 +270,7 @@ fn what_has_no_end_is_cut() {
         finished("1", ToolStatus::Failed, &long),
         failure,
     ];
-    let shown = screen(Audience::Live(Way::Terminal), &events);
+    let shown = screen(Way::Terminal, &events);
     assert!(shown.len() < 3000 && shown.contains("xxx…"), "{}", shown.len());
 }
 
@@ -278,39 +278,10 @@ fn what_has_no_end_is_cut() {
 fn foreign_text_cannot_move_the_cursor_wherever_it_goes() {
     for way in [Way::Terminal, Way::Program, Way::Apart] {
         let events = [text("a\x1b[2J\u{9b}31mb\u{202e}c\n")];
-        assert_eq!(screen(Audience::Live(way), &events), "a31mbc\n", "{way:?}");
+        assert_eq!(screen(way, &events), "a31mbc\n", "{way:?}");
     }
     let title = [started("1", ToolKind::Read, "Read a\x1b[2J\n• Read b … done")];
-    assert_eq!(
-        screen(Audience::Live(Way::Terminal), &title),
-        "• Read a\\u{1b}[2J • Read b … done"
-    );
-}
-
-#[test]
-fn a_transcript_has_the_prompts_and_a_line_a_call() {
-    let link = Content::Link {
-        uri: "file:///a.rs#L3".into(),
-        name: "a.rs".into(),
-    };
-    let prompt = Event::UserMessage {
-        id: "u".into(),
-        content: vec![Content::text("look\nhere"), link],
-        context: vec![Content::text("hidden")],
-        command: false,
-    };
-    let shown = screen(
-        Audience::Transcript,
-        &[
-            prompt,
-            started("1", ToolKind::Read, "Read a"),
-            finished("1", ToolStatus::Completed, "x"),
-            text("done"),
-            end(),
-        ],
-    );
-    let shown = anstream::adapter::strip_str(&shown).to_string();
-    assert_eq!(shown, "> look\n> here\n> [file:///a.rs#L3]\n• Read a … done\ndone\n");
+    assert_eq!(screen(Way::Terminal, &title), "• Read a\\u{1b}[2J • Read b … done");
 }
 
 #[test]
@@ -326,6 +297,4 @@ fn what_a_turn_has_cost_is_told_where_it_is_known() {
         check(&[text("done"), finished(Some(nano))], &format!("done\n{expect}"));
     }
     check(&[text("done"), finished(None)], "done\n");
-    let stored = screen(Audience::Transcript, &[finished(Some(1))]);
-    assert_eq!(stored, "");
 }

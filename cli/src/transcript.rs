@@ -1,0 +1,428 @@
+//! A stored session as a person reads it later: turns, what was said in them, and what was done. It is made once, masked
+//! and free of what could steer a terminal, and then written as text, Markdown or a page.
+
+pub(crate) mod html;
+pub(crate) mod markdown;
+pub(crate) mod text;
+mod wrap;
+
+use std::collections::HashMap;
+
+use agent_core::approval::{DecidedBy, Decision, Mode};
+use agent_core::content::Content;
+use agent_core::event::{
+    Compaction, Display, Event, HistoryMove, PlanEntry, PlanStatus, SessionChange, Severity, StopReason, ToolOutput,
+    ToolStatus,
+};
+use agent_core::id::{ApprovalId, ToolCallId};
+use agent_core::plan::Plan;
+use agent_core::provider::ThoughtLevel;
+use agent_core::search::masked;
+use agent_core::store::{Dated, SessionRecord};
+use agent_core::visible;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+use crate::run::people::dollars;
+use crate::run::plain::plain;
+
+/// The longest output of a call that is shown, in bytes; of more the beginning and the end are.
+const LONGEST_OUTPUT: usize = 8 * 1024;
+
+/// A session for people.
+pub(crate) struct Transcript {
+    pub(crate) title: String,
+    /// What is said of the whole, a name and a value each.
+    pub(crate) facts: Vec<(&'static str, String)>,
+    pub(crate) turns: Vec<Turn>,
+}
+
+/// A turn, or what happened between two.
+pub(crate) struct Turn {
+    pub(crate) number: Option<u64>,
+    /// When it began, as people write it.
+    pub(crate) at: String,
+    pub(crate) parts: Vec<Part>,
+}
+
+/// One thing in a turn.
+pub(crate) enum Part {
+    User(String),
+    Agent(String),
+    Thought(String),
+    Call(Call),
+    Plan(Vec<(PlanStatus, String)>),
+    Note(Tone, String),
+}
+
+/// How a note sounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tone {
+    Quiet,
+    Warning,
+    Error,
+}
+
+/// A tool call.
+pub(crate) struct Call {
+    pub(crate) title: String,
+    /// None for one whose end was never stored.
+    pub(crate) status: Option<ToolStatus>,
+    /// How long it ran, as people say it.
+    pub(crate) took: Option<String>,
+    /// What was asked and what was decided, and what no diff shows, a line each.
+    pub(crate) approvals: Vec<String>,
+    /// A unified diff of each file.
+    pub(crate) diffs: Vec<String>,
+    pub(crate) output: String,
+    /// What of the output is not shown.
+    pub(crate) cut: Option<String>,
+}
+
+impl Call {
+    /// How it ended, in a word.
+    pub(crate) fn state(&self) -> &'static str {
+        match self.status {
+            Some(ToolStatus::Completed) => "done",
+            Some(ToolStatus::Failed) => "failed",
+            Some(ToolStatus::Denied) => "refused",
+            Some(ToolStatus::Cancelled) => "cancelled",
+            None => "without an end",
+        }
+    }
+}
+
+impl Transcript {
+    /// Makes it of a session's rows.
+    pub(crate) fn of(record: &SessionRecord, rows: &[Dated]) -> Self {
+        let mut maker = Maker::default();
+        for row in rows {
+            maker.take(row);
+        }
+        Self {
+            title: line(record.title.as_deref().unwrap_or("(no title)")),
+            facts: facts(record),
+            turns: maker.turns,
+        }
+    }
+}
+
+fn facts(record: &SessionRecord) -> Vec<(&'static str, String)> {
+    let mut facts = vec![
+        ("Session", record.id.to_string()),
+        ("Folder", line(&record.cwd.to_string_lossy())),
+        ("Model", line(&record.model.to_string())),
+        ("Mode", record.mode.name().to_owned()),
+        (
+            "Begun",
+            format!("{} ({})", moment(record.created_ms), line(&record.source)),
+        ),
+        ("Last used", moment(record.updated_ms)),
+        ("Messages", record.messages.to_string()),
+    ];
+    let tokens = record.usage.input.zip(record.usage.output);
+    facts.extend(tokens.map(|(input, output)| ("Tokens", format!("{input} in, {output} out"))));
+    facts.extend(record.usage.cost_nano_usd.map(|nano| ("Cost", dollars(nano))));
+    let parent = record.parent.as_ref();
+    facts.extend(parent.map(|parent| ("Forked from", format!("{} at row {}", parent.session, parent.seq))));
+    let ended = record.ended;
+    facts.extend(ended.map(|ended| ("Ended", format!("{} ({})", moment(ended.at_ms), ended.reason.id()))));
+    facts.extend(record.archived_ms.map(|at_ms| ("Archived", moment(at_ms))));
+    facts
+}
+
+/// What is known of a call until its end.
+struct Running {
+    turn: usize,
+    part: usize,
+    began_ms: i64,
+}
+
+#[derive(Default)]
+struct Maker {
+    turns: Vec<Turn>,
+    calls: HashMap<ToolCallId, Running>,
+    /// Which call a question is about, and why it is asked.
+    questions: HashMap<ApprovalId, String>,
+    mode: Option<Mode>,
+}
+
+impl Maker {
+    fn take(&mut self, row: &Dated) {
+        let number = row.envelope.turn.map(|turn| turn.0);
+        let is_another = number.is_some() && self.turns.last().is_none_or(|turn| turn.number != number);
+        if let Some(last) = self
+            .turns
+            .last_mut()
+            .filter(|last| last.number.is_none() && number.is_some())
+            && last.parts.is_empty()
+        {
+            last.number = number;
+        } else if is_another || self.turns.is_empty() {
+            self.turns.push(Turn {
+                number,
+                at: moment(row.at_ms),
+                parts: Vec::new(),
+            });
+        }
+        self.event(&row.envelope.event, row.at_ms);
+    }
+
+    fn add(&mut self, part: Part) {
+        if let Some(turn) = self.turns.last_mut() {
+            turn.parts.push(part);
+        }
+    }
+
+    fn note(&mut self, tone: Tone, text: impl AsRef<str>) {
+        self.add(Part::Note(tone, line(text.as_ref())));
+    }
+
+    fn event(&mut self, event: &Event, at_ms: i64) {
+        match event {
+            Event::UserMessage { content, .. } | Event::UserSteered { content, .. } => {
+                self.add(Part::User(shown(content)));
+            }
+            Event::AgentText { text, .. } => self.add(Part::Agent(safe(text))),
+            Event::AgentThought { text, .. } => self.add(Part::Thought(safe(text))),
+            Event::ToolStarted { call } => self.started(call, at_ms),
+            Event::ToolPlanned { id, plan, runs, .. } => self.planned(id, plan, *runs, at_ms),
+            Event::ToolFinished { id, outcome } => {
+                let took = self.calls.get(id).map(|running| duration(at_ms - running.began_ms));
+                self.change(id, |call| {
+                    call.status = Some(outcome.status);
+                    call.took = took;
+                    (call.output, call.cut) = output(&outcome.output, !call.diffs.is_empty());
+                });
+            }
+            Event::ApprovalRequested { approval } => {
+                self.questions.insert(approval.id.clone(), line(&approval.reason));
+            }
+            Event::ApprovalDecided { id, call, decision, by } => {
+                let reason = self.questions.remove(id).unwrap_or_default();
+                let said = decided(&reason, *decision, *by);
+                self.change(call, |call| call.approvals.push(said));
+                if let Some(running) = self.calls.get_mut(call) {
+                    running.began_ms = at_ms;
+                }
+            }
+            Event::PlanUpdated { entries } => self.add(Part::Plan(plan(entries))),
+            Event::Notice { severity, title, .. } => self.note(tone(*severity), title),
+            Event::Compacted { what, .. } => self.compacted(what),
+            Event::HistoryMoved { why, .. } => self.note(Tone::Quiet, moved(*why)),
+            Event::SessionChanged { change } => self.changed(change),
+            Event::TurnFinished { stop, .. } => self.stopped(*stop),
+            Event::TurnFailed { failure } => self.note(Tone::Error, format!("error: {}", failure.message)),
+            Event::ToolProgress { .. } | Event::FilesKept { .. } | Event::StepFinished { .. } => {}
+        }
+    }
+
+    fn started(&mut self, call: &agent_core::event::ToolCall, at_ms: i64) {
+        self.add(Part::Call(Call {
+            title: line(&call.title),
+            status: None,
+            took: None,
+            approvals: Vec::new(),
+            diffs: Vec::new(),
+            output: String::new(),
+            cut: None,
+        }));
+        let Some(turn) = self.turns.len().checked_sub(1) else {
+            return;
+        };
+        let running = Running {
+            turn,
+            part: self.turns[turn].parts.len() - 1,
+            began_ms: at_ms,
+        };
+        self.calls.insert(call.id.clone(), running);
+    }
+
+    fn planned(&mut self, id: &ToolCallId, plan: &Plan, runs: bool, at_ms: i64) {
+        if let Some(running) = self.calls.get_mut(id).filter(|_| runs) {
+            running.began_ms = at_ms;
+        }
+        if let Plan::Change { changes } = plan {
+            let unshown = changes
+                .iter()
+                .filter_map(|change| Some(line(&format!("{}: {}", change.place.path.display(), change.unshown()?))));
+            let unshown: Vec<String> = unshown.collect();
+            let diffs = changes.iter().map(|change| safe(&change.unified())).collect();
+            self.change(id, |call| {
+                call.approvals.extend(unshown);
+                call.diffs = diffs;
+            });
+        }
+    }
+
+    fn change(&mut self, id: &ToolCallId, change: impl FnOnce(&mut Call)) {
+        let Some(running) = self.calls.get(id) else { return };
+        if let Some(Part::Call(call)) = self.turns[running.turn].parts.get_mut(running.part) {
+            change(call);
+        }
+    }
+
+    fn compacted(&mut self, what: &Compaction) {
+        self.note(
+            Tone::Quiet,
+            match what {
+                Compaction::Outputs => "room was made: long outputs became notes for the model",
+                Compaction::Pictures => "room was made: pictures became notes for the model",
+                Compaction::Summary { .. } => "room was made: the model goes on from a summary",
+            },
+        );
+        if let Compaction::Summary { text } = what {
+            self.add(Part::Thought(safe(text)));
+        }
+    }
+
+    fn changed(&mut self, change: &SessionChange) {
+        match change {
+            SessionChange::Mode(mode) if self.mode.replace(*mode) == Some(*mode) => {}
+            SessionChange::Mode(mode) => self.note(Tone::Quiet, format!("mode: {}", mode.name())),
+            SessionChange::Title(title) => self.note(Tone::Quiet, format!("title: {title}")),
+            SessionChange::Thought(level) => {
+                let level = level.map_or("as the service has it", ThoughtLevel::id);
+                self.note(Tone::Quiet, format!("thought level: {level}"));
+            }
+            SessionChange::Model(model) => self.note(Tone::Quiet, format!("model: {model}")),
+            SessionChange::Cwd(cwd) => self.note(Tone::Quiet, format!("folder: {}", cwd.display())),
+            SessionChange::Told(_)
+            | SessionChange::Spent(_)
+            | SessionChange::Context(_)
+            | SessionChange::Prompted(_) => {}
+        }
+    }
+
+    fn stopped(&mut self, stop: StopReason) {
+        let said = match stop {
+            StopReason::EndTurn => return,
+            StopReason::MaxTokens => "stopped: the reply reached its length limit",
+            StopReason::MaxSteps => "stopped: the turn used up its model calls",
+            StopReason::Budget => "stopped: going on would have cost more than a turn may",
+            StopReason::Refusal => "stopped: the model refused",
+            StopReason::Cancelled => "cancelled",
+        };
+        self.note(Tone::Warning, said);
+    }
+}
+
+fn moved(why: HistoryMove) -> &'static str {
+    match why {
+        HistoryMove::Clear => "the conversation begins anew",
+        HistoryMove::Refusal => "the refused prompt is out of the conversation",
+        HistoryMove::Undo => "what came before this is taken back",
+        HistoryMove::Redo => "what was taken back is there again",
+    }
+}
+
+fn tone(severity: Severity) -> Tone {
+    match severity {
+        Severity::Info => Tone::Quiet,
+        Severity::Warning => Tone::Warning,
+        Severity::Error => Tone::Error,
+    }
+}
+
+/// A question and its answer in a line.
+fn decided(reason: &str, decision: Decision, by: DecidedBy) -> String {
+    let decision = match decision {
+        Decision::Allowed => "allowed",
+        Decision::AllowedAlways => "always allowed",
+        Decision::Rejected => "rejected",
+        Decision::Unanswered => "not answered, and so not run",
+        Decision::Cancelled => "cancelled",
+    };
+    let by = match by {
+        DecidedBy::User => " by the user",
+        DecidedBy::Timeout => ": the time was up",
+        DecidedBy::Cancel => " with the turn",
+        DecidedBy::Default => "",
+    };
+    match reason {
+        "" => format!("asked: {decision}{by}"),
+        reason => format!("asked ({reason}): {decision}{by}"),
+    }
+}
+
+fn plan(entries: &[PlanEntry]) -> Vec<(PlanStatus, String)> {
+    entries
+        .iter()
+        .map(|entry| (entry.status, line(&entry.content)))
+        .collect()
+}
+
+/// The mark of an entry of a to-do list.
+pub(crate) fn mark(status: PlanStatus) -> &'static str {
+    match status {
+        PlanStatus::Pending => "[ ]",
+        PlanStatus::InProgress => "[>]",
+        PlanStatus::Completed => "[x]",
+        PlanStatus::Cancelled => "[-]",
+    }
+}
+
+/// A message as one text.
+fn shown(content: &[Content]) -> String {
+    let pieces: Vec<String> = content
+        .iter()
+        .map(|piece| match piece {
+            Content::Text { text } => safe(text),
+            Content::Image { mime_type, .. } => format!("[picture, {}]", line(mime_type)),
+            Content::Resource { uri, .. } | Content::Link { uri, .. } => format!("[{}]", line(uri)),
+        })
+        .collect();
+    pieces.join("\n")
+}
+
+/// What of a call's output is shown, and what is said of the rest.
+fn output(output: &ToolOutput, has_diff: bool) -> (String, Option<String>) {
+    let text = match &output.display {
+        Display::AsPlanned if has_diff => return (String::new(), None),
+        Display::Instead(text) | Display::Terminal(text) => text,
+        Display::Ran(ran) => &ran.shown,
+        Display::Prose | Display::Verbatim | Display::Json | Display::AsPlanned => &output.text,
+    };
+    let text = safe(text);
+    if text.len() <= LONGEST_OUTPUT {
+        return (text, None);
+    }
+    let head = &text[..text.floor_char_boundary(LONGEST_OUTPUT / 2)];
+    let tail = &text[text.ceil_char_boundary(text.len() - LONGEST_OUTPUT / 2)..];
+    let cut = format!("{} bytes in {} lines in all", text.len(), text.lines().count());
+    (format!("{head}\n…\n{tail}"), Some(cut))
+}
+
+/// Foreign text as it may be shown: without what looks like a key, and without what steers a terminal.
+fn safe(text: &str) -> String {
+    masked(&plain(text)).into_owned()
+}
+
+/// The same in one line.
+fn line(text: &str) -> String {
+    visible::line(&safe(text))
+}
+
+/// A time as people here read it.
+fn moment(ms: i64) -> String {
+    match Timestamp::from_millisecond(ms) {
+        Ok(timestamp) => timestamp
+            .to_zoned_datetime(TimeZone::system())
+            .strftime("%Y-%m-%d %H:%M:%S")
+            .to_string(),
+        Err(_) => "?".to_owned(),
+    }
+}
+
+/// A duration as people say it.
+fn duration(ms: i64) -> String {
+    match ms {
+        ..100 => "0.1 s".to_owned(),
+        100..60_000 => format!("{}.{} s", ms / 1000, ms % 1000 / 100),
+        60_000..3_600_000 => format!("{} min {} s", ms / 60_000, ms / 1000 % 60),
+        _ => format!("{} h {} min", ms / 3_600_000, ms / 60_000 % 60),
+    }
+}
+
+#[cfg(test)]
+mod tests;
