@@ -65,6 +65,7 @@ mod title;
 pub mod tool;
 mod turn;
 mod undo;
+pub mod values;
 pub mod visible;
 mod waiting;
 pub mod workspace;

@@ -3,9 +3,10 @@
 use std::collections::HashSet;
 
 use agent_core::event::CallInput;
+use agent_core::values;
 use serde_json::{Map, Value};
 
-use crate::json::{MOST_VALUES, mended, values};
+use crate::json::{MOST_VALUES, mended};
 use crate::trouble::{Trouble, excerpt};
 
 /// The most calls that one reply may make.
@@ -57,7 +58,10 @@ impl Arguments {
             return Err(BadCall::TooLong);
         }
         self.bytes = self.bytes.checked_sub(text.len()).ok_or(BadCall::TooLongTogether)?;
-        self.values = self.values.checked_sub(values(text)).ok_or(BadCall::TooManyValues)?;
+        self.values = self
+            .values
+            .checked_sub(values::count(text.as_bytes()))
+            .ok_or(BadCall::TooManyValues)?;
         if text.trim().is_empty() && !cut {
             return Ok(CallInput::Json(Value::Object(Map::new())));
         }

@@ -48,6 +48,8 @@ pub const ODD: [&str; 5] = [
 
 /// How many letters an answer has that is too long.
 const VAST: usize = 17 << 20;
+/// How many values an answer has that holds too much.
+const FULL: usize = 200_001;
 /// How many lists an answer has in each other that is too deep.
 const DEEP: usize = 500;
 
@@ -115,6 +117,7 @@ impl Server {
         }
         if self.vast {
             tools.push(tool("vast", "Says more than anybody reads", &json!({})));
+            tools.push(tool("full", "Holds more than anybody reads", &json!({})));
             tools.push(tool("deep", "Nests what it says too deep", &json!({})));
         }
         if self.writes {
@@ -153,6 +156,19 @@ impl Server {
                 vec![Deed::SayRaw(format!(
                     r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[{{"type":"text","text":"{text}"}}]}}}}"#
                 ))]
+            }
+            "full" => {
+                let full = |head: &str| {
+                    let values = "0,".repeat(FULL);
+                    Deed::SayRaw(format!(
+                        r#"{{"jsonrpc":"2.0",{head}:{{"data":[{values}0],"content":[]}}}}"#
+                    ))
+                };
+                // Nobody waits for the first.
+                vec![
+                    full(r#""method":"notifications/message","params""#),
+                    full(&format!(r#""id":{id},"result""#)),
+                ]
             }
             "deep" => {
                 let (open, close) = ("[".repeat(DEEP), "]".repeat(DEEP));

@@ -42,6 +42,7 @@ pub(crate) fn call_and_end(tool: &str, arguments: Value) -> Vec<Reply> {
 pub(crate) fn unread(server: &str) -> Vec<Reply> {
     let mut replies = vec![
         call(&format!("{server}__vast"), json!({})),
+        call(&format!("{server}__full"), json!({})),
         call(&format!("{server}__deep"), json!({})),
     ];
     replies.extend(call_and_end(&format!("{server}__echo"), json!({"text": "still here"})));
@@ -57,7 +58,8 @@ pub(crate) fn ends_unread(mut play: Play, large: &str) {
     assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
     let vast = format!("failed: its answer can't be read: it has {large}, and at most 16777216 are read");
     let deep = "recursion limit exceeded";
-    for (request, expect) in [(1, vast.as_str()), (2, deep), (3, "still here")] {
+    let full = "failed: its answer can't be read: it holds more than 200000 values";
+    for (request, expect) in [(1, vast.as_str()), (2, full), (3, deep), (4, "still here")] {
         let told = play.told(request);
         assert!(told.contains(expect) && !told.contains("(error"), "{told}");
     }

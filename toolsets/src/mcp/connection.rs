@@ -181,7 +181,10 @@ impl Connection {
             });
         }
         wait(&self.handle, cancel, deadline, async {
-            self.all_tools().await.map_err(|error| with_causes(&error))
+            self.all_tools().await.map_err(|error| match error {
+                ServiceError::McpError(error) => unread::said(&error),
+                error => with_causes(&error),
+            })
         })
     }
 
@@ -292,10 +295,7 @@ impl Connection {
 
     fn broken(&self, error: ServiceError) -> Broken {
         if let ServiceError::McpError(error) = error {
-            if unread::is_ours(&error) {
-                return Broken::Refused(error.message.into_owned());
-            }
-            return Broken::Refused(format!("{} (error {})", error.message, error.code.0));
+            return Broken::Refused(unread::said(&error));
         }
         if matches!(error, ServiceError::TransportClosed)
             || matches!(error, ServiceError::TransportSend(_) if self.child.is_some())
@@ -353,6 +353,7 @@ fn not_greeted(stop: Stop<ClientInitializeError>) -> String {
         Stop::Failed(ClientInitializeError::ConnectionClosed(_)) => {
             "it closed the connection without an answer".to_owned()
         }
+        Stop::Failed(ClientInitializeError::JsonRpcError(error)) => unread::said(&error),
         Stop::Failed(ClientInitializeError::TransportError { error, .. }) => http::cause(error.error.as_ref()),
         Stop::Failed(error) => with_causes(&error),
     }

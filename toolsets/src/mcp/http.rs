@@ -13,6 +13,7 @@ use super::unread::LONGEST;
 use crate::tls;
 use reader::Reader;
 
+mod post;
 mod reader;
 
 const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
@@ -38,8 +39,7 @@ pub(super) fn transport(
     let headers = headers.iter().map(|(name, value)| header(name, value));
     let config = StreamableHttpClientTransportConfig::with_uri(url)
         .custom_headers(headers.collect::<Result<HashMap<_, _>, _>>()?)
-        .max_sse_event_size(LONGEST)
-        .max_json_response_size(LONGEST);
+        .max_sse_event_size(LONGEST);
     Ok(StreamableHttpClientTransport::with_client(Reader(client), config))
 }
 

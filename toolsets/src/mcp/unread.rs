@@ -1,6 +1,7 @@
-//! Answers of a server that can't be read, since they are too long, nested too deep or no JSON: who asked is told so,
-//! instead of waiting for an answer that has come.
+//! Answers of a server that can't be read, since they are too long, hold too much, nest too deep or are no JSON: who asked
+//! is told so, instead of waiting for an answer that has come.
 
+use agent_core::values;
 use rmcp::model::{ErrorCode, ErrorData, RequestId, ServerJsonRpcMessage};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -8,6 +9,8 @@ use serde_json::Value;
 
 /// The longest message of a server that is read, in bytes.
 pub(super) const LONGEST: usize = 16 << 20;
+/// The most JSON values of a message that is read: parsed, each takes many times its bytes.
+pub(super) const MOST_VALUES: usize = 200_000;
 
 /// What distinguishes our word from a server's.
 const MARK: &str = "talaria: unread";
@@ -23,8 +26,16 @@ pub(super) fn answer(id: RequestId, why: &str) -> ServerJsonRpcMessage {
     ServerJsonRpcMessage::error(ErrorData::new(ErrorCode::PARSE_ERROR, message, Some(mark)), Some(id))
 }
 
+/// What an error says, for people.
+pub(super) fn said(error: &ErrorData) -> String {
+    match is_ours(error) {
+        true => error.message.to_string(),
+        false => format!("{} (error {})", error.message, error.code.0),
+    }
+}
+
 /// Whether this error is our own word.
-pub(super) fn is_ours(error: &ErrorData) -> bool {
+fn is_ours(error: &ErrorData) -> bool {
     error.data.as_ref().is_some_and(|data| data == MARK)
 }
 
@@ -33,21 +44,38 @@ pub(super) fn too_long(size: &str) -> String {
     format!("it has {size} bytes, and at most {LONGEST} are read")
 }
 
-/// The message, or what stands in for an answer that can't be read; none for what is no message.
+/// Why a message is not read.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Unread {
+    #[error("it holds more than {MOST_VALUES} values")]
+    TooMany,
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+}
+
+/// The message, if it can be read.
+pub(super) fn parsed(message: &[u8]) -> Result<ServerJsonRpcMessage, Unread> {
+    if values::count(message) > MOST_VALUES {
+        return Err(Unread::TooMany);
+    }
+    Ok(serde_json::from_slice(message)?)
+}
+
+/// The message, or what stands in for an answer that can't be read; none for what is no message, and for one that nobody
+/// waits for and that can't be read.
 pub(super) fn read(message: &[u8]) -> Option<ServerJsonRpcMessage> {
-    serde_json::from_slice(message).map_or_else(|error| stand_in(message, &error), Some)
+    parsed(message).map_or_else(|why| stand_in(message, &why), Some)
 }
 
-/// What stands in for the message, if it is an answer that can't be read.
-pub(super) fn instead(message: &[u8]) -> Option<ServerJsonRpcMessage> {
-    let error = serde_json::from_slice::<ServerJsonRpcMessage>(message).err()?;
-    stand_in(message, &error)
-}
-
-fn stand_in(message: &[u8], error: &serde_json::Error) -> Option<ServerJsonRpcMessage> {
+/// What stands in for a message that can't be read, if somebody waits for it.
+pub(super) fn stand_in(message: &[u8], why: &Unread) -> Option<ServerJsonRpcMessage> {
     let mut outline = Outline::default();
     outline.push(message);
-    Some(answer(outline.answers()?, &error.to_string()))
+    let id = outline.answers();
+    if id.is_none() && matches!(why, Unread::TooMany) {
+        tracing::warn!(bytes = message.len(), "what an MCP server says is passed over: {why}");
+    }
+    Some(answer(id?, &why.to_string()))
 }
 
 /// A message without all that is inside of its values, which is enough to see whose answer it is. It takes the message in
@@ -193,6 +221,35 @@ mod tests {
         check(&format!(r#"{{{many}"jsonrpc":"2.0","id":7,"result":1}}"#), None);
     }
 
+    /// What is read of a message that holds so many values, seven of which are around the rest.
+    fn full(head: &str, values: usize) -> Option<ServerJsonRpcMessage> {
+        let rest = vec![r#"{"":0}"#; (values - 7) / 2].join(",");
+        read(format!(r#"{{"jsonrpc":"2.0",{head}:{{"content":[],"structuredContent":{{"a":[{rest}]}}}}}}"#).as_bytes())
+    }
+
+    #[test]
+    fn a_message_holds_so_many_values_and_no_more() {
+        let answer = r#""id":7,"result""#;
+        assert!(matches!(
+            full(answer, MOST_VALUES - 1),
+            Some(ServerJsonRpcMessage::Response(_))
+        ));
+        let Some(ServerJsonRpcMessage::Error(error)) = full(answer, MOST_VALUES + 1) else {
+            panic!("it was read");
+        };
+        assert_eq!(error.id, Some(RequestId::Number(7)));
+        assert_eq!(
+            said(&error.error),
+            "its answer can't be read: it holds more than 200000 values"
+        );
+        for unasked in [
+            r#""method":"notifications/message","params""#,
+            r#""id":7,"method":"roots/list","params""#,
+        ] {
+            assert!(full(unasked, MOST_VALUES + 1).is_none(), "{unasked}");
+        }
+    }
+
     #[test]
     fn an_answer_that_can_not_be_read_says_why() {
         let deep = format!(
@@ -204,9 +261,14 @@ mod tests {
             panic!("it was read");
         };
         assert_eq!(error.id, Some(RequestId::Number(7)));
-        assert!(is_ours(&error.error) && error.error.message.contains("recursion limit"));
+        let why = said(&error.error);
+        assert!(
+            why.starts_with("its answer can't be read: ") && why.contains("recursion limit"),
+            "{why}"
+        );
+        assert!(!why.contains(MARK), "{why}");
         assert!(read(b"no message").is_none());
         let answer = read(br#"{"jsonrpc":"2.0","id":7,"error":{"code":1,"message":"m"}}"#).unwrap();
-        assert!(matches!(answer, ServerJsonRpcMessage::Error(error) if !is_ours(&error.error)));
+        assert!(matches!(answer, ServerJsonRpcMessage::Error(error) if said(&error.error) == "m (error 1)"));
     }
 }

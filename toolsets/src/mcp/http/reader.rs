@@ -14,11 +14,12 @@ use rmcp::transport::streamable_http_client::{
 };
 use sse_stream::Sse;
 
-use crate::mcp::unread::{self, LONGEST};
+use super::post::{Post, is_too_long, too_long};
+use crate::mcp::unread::{self, LONGEST, Unread};
 
-type Headers = HashMap<HeaderName, HeaderValue>;
-type Failure = StreamableHttpError<reqwest::Error>;
-type Events = BoxStream<'static, Result<Sse, SseError>>;
+pub(super) type Headers = HashMap<HeaderName, HeaderValue>;
+pub(super) type Failure = StreamableHttpError<reqwest::Error>;
+pub(super) type Events = BoxStream<'static, Result<Sse, SseError>>;
 
 /// Reads what a server answers.
 #[derive(Clone)]
@@ -47,26 +48,21 @@ impl StreamableHttpClient for Reader {
         session: Option<Arc<str>>,
         key: Option<String>,
         headers: Headers,
-        limits: StreamableHttpResponseLimits,
+        _limits: StreamableHttpResponseLimits,
     ) -> Result<StreamableHttpPostResponse, Failure> {
-        let asked = match &message {
-            ClientJsonRpcMessage::Request(request) => Some(request.id.clone()),
-            ClientJsonRpcMessage::Response(_)
-            | ClientJsonRpcMessage::Notification(_)
-            | ClientJsonRpcMessage::Error(_) => None,
+        let post = Post {
+            uri: &uri,
+            message: &message,
+            session: session.as_deref(),
+            key,
+            headers,
         };
-        let posted = self
-            .0
-            .post_message_with_response_limits(uri, message, session, key, headers, limits);
-        match (posted.await, asked) {
-            (Ok(StreamableHttpPostResponse::Sse(events, session)), asked) => {
+        let asked = post.asked();
+        match post.send(&self.0).await? {
+            StreamableHttpPostResponse::Sse(events, session) => {
                 Ok(StreamableHttpPostResponse::Sse(readable(events, asked), session))
             }
-            (Err(StreamableHttpError::ResponseBodyTooLarge { .. }), Some(asked)) => {
-                let answer = unread::answer(asked, &too_long());
-                Ok(StreamableHttpPostResponse::Json(answer, None))
-            }
-            (posted, _) => posted,
+            posted => Ok(posted),
         }
     }
 
@@ -108,19 +104,20 @@ impl StreamableHttpClient for Reader {
     }
 }
 
-fn too_long() -> String {
-    unread::too_long(&format!("more than {LONGEST}"))
-}
-
 /// The events, with what stands in for answers that can't be read. What is too long answers what was `asked`: its own id is
 /// in the part that was not read.
 fn readable(events: Events, asked: Option<RequestId>) -> Events {
     let stand_in = move |event: Result<Sse, SseError>| match event {
         Ok(mut event) => {
             if let Some(data) = &event.data
-                && let Some(instead) = unread::instead(data.as_bytes())
+                && let Err(why) = unread::parsed(data.as_bytes())
             {
-                event.data = serde_json::to_string(&instead).ok();
+                match unread::stand_in(data.as_bytes(), &why) {
+                    Some(instead) => event.data = serde_json::to_string(&instead).ok(),
+                    // The library passes over an event without data; it would parse this one.
+                    None if matches!(why, Unread::TooMany) => event.data = None,
+                    None => {}
+                }
             }
             Ok(event)
         }
@@ -136,9 +133,4 @@ fn readable(events: Events, asked: Option<RequestId>) -> Events {
         },
     };
     events.map(stand_in).boxed()
-}
-
-/// The library says it in words alone.
-fn is_too_long(error: &SseError) -> bool {
-    matches!(error, SseError::Body(_)) && error.to_string().contains("exceeded the maximum size")
 }
