@@ -407,7 +407,7 @@ fn doctor_tells_how_each_server_does() {
         ),
         (
             "warning",
-            "lacks a tool that the configuration names: `mcp_servers.none.tools` chooses",
+            "lacks a tool that the configuration names (no): `mcp_servers.none.tools` chooses",
         ),
         ("failed", "then correct `url` or `headers` of [mcp_servers.web]"),
     ]) {

@@ -19,6 +19,8 @@ const ROOM: usize = 256 << 10;
 const DESCRIPTION: usize = 8_000;
 /// The most characters of a tool's own name that the user is told.
 const NAME: usize = 80;
+/// The most names of tools with the same fault that the user is told.
+const SHOWN: usize = 3;
 
 /// What a session has of the tools that its server lists.
 pub(super) struct Listing {
@@ -41,12 +43,8 @@ impl Listing {
         let listed = &told.tools;
         let missing = wanted.into_iter().flatten();
         let missing = missing.filter(|name| listed.iter().all(|tool| tool.name != name.as_str()));
-        let mut faults: Vec<Fault> = missing
-            .map(|name| Fault {
-                what: "lacks a tool that the configuration names".to_owned(),
-                detail: name.clone(),
-            })
-            .collect();
+        let missing: Vec<&str> = missing.map(String::as_str).collect();
+        let mut faults: Vec<Fault> = Fault::lacking(&missing).into_iter().collect();
         if told.goes_on {
             faults.push(Fault {
                 what: format!("lists its tools on more than {PAGES} pages; those on the first {PAGES} count"),
@@ -58,27 +56,26 @@ impl Listing {
         }
         let is_wanted =
             |tool: &&model::Tool| wanted.is_none_or(|wanted| wanted.iter().any(|name| tool.name == name.as_str()));
-        let mut tools = Vec::new();
+        let (mut tools, mut useless) = (Vec::new(), Vec::new());
         for tool in listed.iter().filter(is_wanted) {
             match schema::of(tool) {
                 Ok(schema) => tools.push(Arc::new(Listed::new(server, identity, tool, schema))),
-                Err(why) => faults.push(Fault {
-                    what: format!("has a tool that can't be used: {}", visible::title(&tool.name, NAME)),
-                    detail: why.to_owned(),
-                }),
+                Err(why) => useless.push((tool.name.as_ref(), why)),
             }
         }
+        faults.extend(Fault::useless(&useless));
         tools.sort_by(|a, b| a.spec.name.cmp(&b.spec.name));
+        let mut repeated = Vec::new();
         tools.dedup_by(|again, first| {
             let is_same = again.spec.name == first.spec.name;
             if is_same {
-                faults.push(Fault {
-                    what: "lists a tool more than once; the first counts".to_owned(),
-                    detail: again.foreign.tool.clone(),
-                });
+                repeated.push(Arc::clone(again));
             }
             is_same
         });
+        let mut repeated: Vec<&str> = repeated.iter().map(|again| again.foreign.tool.as_str()).collect();
+        repeated.dedup();
+        faults.extend(Fault::repeated(&repeated));
         let all = tools.len();
         tools.truncate(fitting(&tools));
         if tools.len() < all {
@@ -92,6 +89,58 @@ impl Listing {
             });
         }
         Self { tools, faults }
+    }
+}
+
+impl Fault {
+    /// The configuration names tools that are not listed.
+    fn lacking(names: &[&str]) -> Option<Self> {
+        let tools = some(names.len(), "a tool", "tools")?;
+        Some(Self {
+            what: format!("lacks {tools} that the configuration names ({})", shown(names)),
+            detail: "`tools` in its section of the configuration names what it does not list.".to_owned(),
+        })
+    }
+
+    /// Tools can't be used, each for a reason.
+    fn useless(tools: &[(&str, &str)]) -> Option<Self> {
+        let names: Vec<&str> = tools.iter().map(|(name, _)| *name).collect();
+        let some = some(tools.len(), "a tool", "tools")?;
+        let mut reasons: Vec<&str> = tools.iter().map(|(_, why)| *why).collect();
+        reasons.sort_unstable();
+        reasons.dedup();
+        Some(Self {
+            what: format!("has {some} that can't be used: {}", shown(&names)),
+            detail: reasons.join("\n"),
+        })
+    }
+
+    /// Tools are listed more than once.
+    fn repeated(names: &[&str]) -> Option<Self> {
+        let tools = some(names.len(), "a tool", "tools")?;
+        Some(Self {
+            what: format!("lists {tools} more than once ({})", shown(names)),
+            detail: "The first of each counts.".to_owned(),
+        })
+    }
+}
+
+/// So many of something; nothing where there are none.
+fn some(count: usize, one: &str, many: &str) -> Option<String> {
+    match count {
+        0 => None,
+        1 => Some(one.to_owned()),
+        count => Some(format!("{count} {many}")),
+    }
+}
+
+/// The first of these names, for people.
+fn shown(names: &[&str]) -> String {
+    let first = names.iter().take(SHOWN).map(|name| visible::title(name, NAME));
+    let first = first.collect::<Vec<_>>().join(", ");
+    match names.len().checked_sub(SHOWN) {
+        None | Some(0) => first,
+        Some(more) => format!("{first} and {more} more"),
     }
 }
 
@@ -150,6 +199,8 @@ fn description(tool: &model::Tool) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn tools(count: usize, description: &str) -> Vec<model::Tool> {
@@ -166,6 +217,12 @@ mod tests {
         let listing = Listing::of(&list, "s", "id", wanted);
         let faults: Vec<&str> = listing.faults.iter().map(|fault| fault.what.as_str()).collect();
         assert_eq!((listing.tools.len(), faults.as_slice()), (used, told));
+        assert!(
+            listing
+                .faults
+                .iter()
+                .all(|fault| !fault.detail.contains(visible::hides))
+        );
     }
 
     #[test]
@@ -179,15 +236,45 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_that_is_listed_twice_is_told() {
+    fn tools_that_are_listed_again_and_again_are_told_once() {
         let twice = [tools(2, "first"), tools(1, "second")].concat();
-        check(&twice, None, 2, &["lists a tool more than once; the first counts"]);
+        check(&twice, None, 2, &["lists a tool more than once (t0000)"]);
+        let often = (0..9).flat_map(|_| tools(5, "")).collect::<Vec<_>>();
+        let told = "lists 5 tools more than once (t0000, t0001, t0002 and 2 more)";
+        check(&often, None, 5, &[told]);
+    }
+
+    #[test]
+    fn what_is_told_of_tools_hides_nothing() {
+        let odd = |name: &'static str, schema: Value| {
+            let Value::Object(schema) = schema else {
+                panic!("a schema is an object")
+            };
+            model::Tool::new(name, "", schema)
+        };
+        let raw = "a\u{1b}[31m\nb\u{202e}c\0";
+        let seen = r"a\u{1b}[31m\nb\u{202e}c\u{0}";
+        let good = odd(raw, json!({}));
+        check(
+            &[good.clone(), good],
+            None,
+            1,
+            &[&format!("lists a tool more than once ({seen})")],
+        );
+        let bad = odd(raw, json!({"type": "string"}));
+        check(&[bad], None, 0, &[&format!("has a tool that can't be used: {seen}")]);
+        check(
+            &[],
+            Some(&[raw.to_owned()]),
+            0,
+            &[&format!("lacks a tool that the configuration names ({seen})")],
+        );
     }
 
     #[test]
     fn the_configuration_chooses_among_many() {
         let wanted = ["t0299".to_owned(), "t9".to_owned()];
-        let lacks = "lacks a tool that the configuration names";
+        let lacks = "lacks a tool that the configuration names (t9)";
         check(&tools(300, ""), Some(&wanted), 1, &[lacks]);
     }
 }
