@@ -1,6 +1,7 @@
 //! The command line, as data. What a flag means is decided by the command that has it.
 
 mod sessions;
+pub(crate) mod words;
 
 use std::path::PathBuf;
 
@@ -320,10 +321,45 @@ mod tests {
             "agent sessions rename 1",
             "agent sessions archive",
             "agent sessions export 1 --format pdf",
+            "agent sessions search",
+            "agent sessions search --jsn x",
         ] {
-            let error = Args::try_parse_from(line.split(' ')).unwrap_err();
+            let error = Args::try_parse_from(words::apart(line.split(' ').map(Into::into))).unwrap_err();
             assert_eq!(error.exit_code(), 2, "{line}");
         }
+    }
+
+    #[test]
+    fn a_query_may_begin_with_a_dash() {
+        for line in [
+            "agent sessions search -draft -foo --limit 3 --json",
+            "agent sessions search --json --limit 3 -draft -foo",
+            "agent sessions search -draft --json --limit=3 -- -foo",
+        ] {
+            let args = Args::try_parse_from(words::apart(line.split(' ').map(Into::into))).unwrap();
+            let Command::Sessions(SessionsCommand::Search { query, limit, json, .. }) = args.command else {
+                panic!("{line} is no search");
+            };
+            assert_eq!(
+                (query.join(" "), limit, json),
+                ("-draft -foo".to_owned(), 3, true),
+                "{line}"
+            );
+        }
+    }
+
+    #[test]
+    fn each_flag_of_a_search_that_takes_a_value_is_known() {
+        let mut command = Args::command();
+        command.build();
+        let search = command
+            .find_subcommand("sessions")
+            .unwrap()
+            .find_subcommand("search")
+            .unwrap();
+        let flags = search.get_opts().filter_map(|flag| flag.get_long());
+        let flags: Vec<String> = flags.map(|flag| format!("--{flag}")).collect();
+        assert_eq!(flags, words::WITH_VALUE);
     }
 
     #[test]

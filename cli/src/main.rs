@@ -49,7 +49,7 @@ use paths::{NoHome, Paths};
 fn main() -> ExitCode {
     close();
     panics::install();
-    let args = match Args::try_parse() {
+    let args = match Args::try_parse_from(args::words::apart(std::env::args_os())) {
         Ok(args) => args,
         Err(error) if error.use_stderr() => error.exit(),
         Err(asked) => return show(&asked).map_or_else(|fail| tell(&fail), |()| Exit::Done).into(),

@@ -143,6 +143,11 @@ fn the_command_line_prints_hits_for_people_and_programs() {
         "**second**, with sk-***"
     );
     assert_eq!(found(&home, &["\"*("]), json!([]));
+    let without = found(&home, &["-two quince", "--limit", "9"]);
+    assert!(
+        without.to_string().contains("one") && !without.to_string().contains("two"),
+        "{without}"
+    );
     let (status, out, errors) = run(home.command(&["sessions", "search", "quince", "--limit", "1"]), "");
     assert!(status.success(), "{errors}");
     assert!(out.contains("**quince**") && out.lines().count() == 2, "{out}");
