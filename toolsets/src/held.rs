@@ -1,17 +1,22 @@
 //! A file's place in a folder that is held open: whatever the folder's path leads to by then, what is done here is done
 //! in that very folder. No symbolic link is followed, not on the way and not at the end.
 
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, Permissions};
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use parking_lot::Mutex;
 use rustix::fs::{
-    AtFlags, CWD, FileType, Mode, OFlags, Stat, fchmod, fchown, mkdirat, openat, renameat, statat, unlinkat,
+    AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, fchmod, fchown, fstat, mkdirat, openat, renameat, statat, unlinkat,
 };
 use rustix::io::{Errno, retry_on_intr};
+use rustix::process::{Pid, geteuid, test_kill_process};
 
 /// How a folder is held. What only stands for it needs no right to list it.
 #[cfg(target_os = "linux")]
@@ -120,6 +125,9 @@ pub(crate) fn is_link(error: &io::Error) -> bool {
     Errno::from_io_error(error) == Some(Errno::LOOP)
 }
 
+/// The bits of a mode that have a program run as its file's owner or group.
+const RUNS_AS_OWNER: u32 = 0o6000;
+
 /// A file that is written whole beside its place before it takes it, so that a reader never sees half of it. It is gone
 /// with this value if it has not taken its place.
 pub(crate) struct NewFile<'a> {
@@ -144,7 +152,11 @@ impl<'a> NewFile<'a> {
         new.file.write_all(bytes)?;
         match &old {
             Some(old) => new.keep(old)?,
-            None => mode.map_or(Ok(()), |mode| new.file.set_permissions(mode.clone()))?,
+            // Nobody knows whose the file was that had this mode.
+            None => mode.map_or(Ok(()), |mode| {
+                let mode = mode.mode() & !RUNS_AS_OWNER;
+                new.file.set_permissions(Permissions::from_mode(mode))
+            })?,
         }
         new.file.sync_data()?;
         Ok(new)
@@ -152,6 +164,8 @@ impl<'a> NewFile<'a> {
 
     fn open(held: &'a Held, mode: Mode) -> io::Result<Self> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
+        // What can't be tidied up hinders nobody.
+        let _ = sweep(held);
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         loop {
             let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -179,8 +193,14 @@ impl<'a> NewFile<'a> {
                 rustix::fs::Uid::from_raw(old.st_uid),
                 rustix::fs::Gid::from_raw(old.st_gid),
             );
-            // Without the right to give files away, the file becomes ours, as with any editor that saves like this.
-            let _ = fchown(&self.file, Some(owner), Some(group));
+            // Without the right to give files away, the file becomes ours, as with any editor that saves like this. It
+            // must not run as us then because it did as its owner.
+            if fchown(&self.file, Some(owner), Some(group)).is_err() {
+                return Ok(fchmod(
+                    &self.file,
+                    Mode::from_raw_mode(old.st_mode) - (Mode::SUID | Mode::SGID),
+                )?);
+            }
         }
         Ok(fchmod(&self.file, Mode::from_raw_mode(old.st_mode))?)
     }
@@ -205,6 +225,41 @@ impl<'a> NewFile<'a> {
             Err(error) => Err(error.into()),
         }
     }
+}
+
+/// Takes away what processes that died in the middle of a write have left in the folder; once a folder.
+fn sweep(held: &Held) -> rustix::io::Result<()> {
+    static SWEPT: Mutex<BTreeSet<(u64, u64)>> = Mutex::new(BTreeSet::new());
+    let facts = fstat(&held.folder)?;
+    #[allow(
+        clippy::unnecessary_cast,
+        clippy::cast_sign_loss,
+        reason = "the types differ between systems"
+    )]
+    let folder = (facts.st_dev as u64, facts.st_ino as u64);
+    if !SWEPT.lock().insert(folder) {
+        return Ok(());
+    }
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    for entry in Dir::new(openat(&held.folder, ".", flags, Mode::empty())?)? {
+        let entry = entry?;
+        let name = OsStr::from_bytes(entry.file_name().to_bytes());
+        if !writer(name).is_some_and(|pid| test_kill_process(pid) == Err(Errno::SRCH)) {
+            continue;
+        }
+        let facts = statat(&held.folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        if FileType::from_raw_mode(facts.st_mode) == FileType::RegularFile && facts.st_uid == geteuid().as_raw() {
+            unlinkat(&held.folder, name, AtFlags::empty())?;
+        }
+    }
+    Ok(())
+}
+
+/// The process that a file of this name is written by.
+fn writer(name: &OsStr) -> Option<Pid> {
+    let (pid, number) = name.to_str()?.strip_prefix(".write-")?.split_once('-')?;
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    Pid::from_raw(pid.parse().ok().filter(|_| is_number(pid) && is_number(number))?)
 }
 
 impl Drop for NewFile<'_> {

@@ -178,3 +178,14 @@ fn odd_arguments_do_nothing() {
         assert_eq!(stage.read("a"), "x", "{command}");
     }
 }
+
+#[test]
+fn a_file_that_comes_back_does_not_run_as_its_owner() {
+    let mut stage = stage(vec![vec![patch(&["*** Delete File: a"])]]);
+    stage.file("a", "x");
+    let path = stage.folder.path().join("a");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o6755)).unwrap();
+    stage.turn("go", nothing);
+    told(&mut stage, "/undo");
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o755);
+}
