@@ -1,5 +1,7 @@
 //! Text put verbatim into Markdown.
 
+use crate::visible;
+
 /// The text in a fence that is longer than any run of backticks in it, so that no text can end its own fence.
 /// Ends with a line end.
 pub(crate) fn fenced(text: &str) -> String {
@@ -13,9 +15,9 @@ pub(crate) fn fenced(text: &str) -> String {
     format!("{fence}\n{text}{end}{fence}\n")
 }
 
-/// The text in a code span, on one line.
+/// The text in a code span, on one line, and nothing in it hides.
 pub(crate) fn code(text: &str) -> String {
-    let text = text.replace(['\n', '\r'], " ");
+    let text = visible::line(&text.replace('\r', " "));
     let longest = text.split(|letter| letter != '`').map(str::len).max().unwrap_or(0);
     let ticks = "`".repeat(longest + 1);
     let pad = if text.starts_with('`') || text.ends_with('`') {
@@ -44,6 +46,7 @@ mod tests {
         let check = |text: &str, expect: &str| assert_eq!(code(text), expect);
         check("a b", "`a b`");
         check("a\nb", "`a b`");
+        check("a\u{1b}[1m\u{202e}b", "`a\\u{1b}[1m\\u{202e}b`");
         check("a`b", "``a`b``");
         check("`a", "`` `a ``");
     }
