@@ -142,27 +142,39 @@ impl Line {
         self.emit_under(&mut self.0.state.lock(), turn, event)
     }
 
-    /// The same for files that are about to change, with what they hold. When it returns, that is safe.
+    /// The same for files that are about to change, with what they hold. That is safe if it comes back as stored.
     pub(crate) fn emit_kept(
         &self,
         turn: TurnId,
         call: Option<ToolCallId>,
         files: Vec<OldFile>,
         limit: u64,
-    ) -> Envelope {
+    ) -> (Envelope, Kept) {
         let bytes = files.iter().filter_map(|file| file.bytes.clone()).collect();
         let files = files.into_iter().map(|file| file.file).collect();
+        self.emit_beside(turn, Event::FilesKept { call, files }, bytes, limit)
+    }
+
+    /// The same for an event of a session that is to keep no more than so many bytes from then on.
+    pub(crate) fn emit_bounded(&self, turn: TurnId, event: Event, limit: u64) {
+        self.emit_beside(turn, event, Vec::new(), limit);
+    }
+
+    fn emit_beside(&self, turn: TurnId, event: Event, bytes: Vec<Arc<[u8]>>, limit: u64) -> (Envelope, Kept) {
         let mut state = self.0.state.lock();
         if state.is_writer {
             state.last_seq += 1;
         }
-        let envelope = self.envelope(Some(turn), state.last_seq, Event::FilesKept { call, files });
+        let envelope = self.envelope(Some(turn), state.last_seq, event);
+        let kept = match state.is_writer {
+            true => self.0.store.keep(&self.0.session, envelope.clone(), bytes, limit),
+            false => Kept::Lost("Not saved: another process writes this session.".to_owned()),
+        };
         if state.is_writer {
-            let kept = self.0.store.keep(&self.0.session, envelope.clone(), bytes, limit);
-            self.tell(&mut state, Some(turn), kept);
+            self.tell(&mut state, Some(turn), kept.clone());
         }
         self.send(&mut state, Outward::Live(envelope.clone()));
-        envelope
+        (envelope, kept)
     }
 
     fn emit_under(&self, state: &mut State, turn: Option<TurnId>, event: Event) -> Envelope {

@@ -21,8 +21,9 @@ use crate::session::{Prompt, Session};
 use crate::settings::{Settings, Standing};
 use crate::setup::SetupError;
 use crate::slash;
-use crate::store::{Store, StoreError};
+use crate::store::{Kept, Store, StoreError};
 use crate::tool::Tool;
+use crate::visible;
 use crate::workspace::Workspace;
 
 mod beginning;
@@ -50,6 +51,8 @@ pub(crate) struct Turn<'a> {
     pub(crate) question: Option<String>,
     /// The user has been told of a file that is too large to be kept.
     told_unkept: bool,
+    /// The user has been told that what a file held could not be stored.
+    told_unsafe: bool,
     /// The user knows that there is a picture which the model can't see.
     told_unseen: bool,
     /// The row of its prompt.
@@ -278,9 +281,27 @@ impl<'a> Turn<'a> {
                 "It is larger than undo.max_mb of the configuration.",
             );
         }
+        let mut overwritten = files.iter().filter(|file| file.bytes.is_some());
+        let overwritten = overwritten.next().map(|file| file.file.place.path.clone());
         self.session.line.wait_for_room(&self.cancel);
-        let envelope = self.session.line.emit_kept(self.id, Some(call), files, limit);
+        let (envelope, kept) = self.session.line.emit_kept(self.id, Some(call), files, limit);
         self.history.follow(&envelope);
+        if let Some(path) = overwritten.filter(|_| !self.told_unsafe) {
+            let path = visible::title(&path.display().to_string(), usize::MAX);
+            let (title, reason) = match kept {
+                Kept::Stored => return,
+                Kept::Waiting(reason) => (
+                    format!("what {path} held is not kept yet, and /undo may not be able to put it back"),
+                    reason,
+                ),
+                Kept::Lost(reason) => (
+                    format!("what {path} held is not kept, and /undo can't put it back"),
+                    reason,
+                ),
+            };
+            self.told_unsafe = true;
+            self.warn(&title, &reason);
+        }
     }
 
     /// Stores a permission the user gave.

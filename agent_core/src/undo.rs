@@ -14,8 +14,8 @@ use crate::id::TurnId;
 use crate::provider;
 use crate::session::Session;
 use crate::settings::{Settings, Standing};
-use crate::store::{Store, StoreError};
-use crate::workspace::PutBack;
+use crate::store::{Kept, Store, StoreError};
+use crate::workspace::{PutBack, SavedOtherwise};
 
 use files::File;
 use past::{Past, TurnPast};
@@ -60,6 +60,15 @@ pub(crate) struct Answer {
     pub(crate) text: String,
     /// A cancel has ended it, and nothing was done.
     pub(crate) is_cancelled: bool,
+}
+
+impl Answer {
+    fn cancelled() -> Self {
+        Self {
+            text: told::CANCELLED.to_owned(),
+            is_cancelled: true,
+        }
+    }
 }
 
 impl From<String> for Answer {
@@ -134,14 +143,15 @@ impl Job<'_> {
         };
         let turns = &past.turns[stay..];
         let steps: Vec<_> = turns.iter().flat_map(|turn| &turn.steps).collect();
-        let mut files = files::files(self, &steps, &past.broken_off)?;
+        let has_commands = turns.iter().any(|turn| !turn.commands.is_empty());
+        let mut files = files::files(self, &steps, &past.broken_off, has_commands)?;
         files.extend(turns.iter().flat_map(|turn| &turn.unknown).map(File::unknown));
         let share = Share {
             turns,
             keep_upto: turns[0].row - 1,
             why: HistoryMove::Undo,
         };
-        self.take_back(&share, &files)
+        self.take_back(&share, files)
     }
 
     fn redo(&self, past: &Past) -> Result<Answer, StoreError> {
@@ -149,33 +159,32 @@ impl Job<'_> {
             return Ok(told::NOTHING_TO_REDO.to_owned().into());
         };
         let steps: Vec<_> = undone.steps.iter().collect();
-        let files = files::files(self, &steps, &past.broken_off)?;
+        let files = files::files(self, &steps, &past.broken_off, false)?;
         let share = Share {
             turns: &undone.turns,
             keep_upto: undone.row - 1,
             why: HistoryMove::Redo,
         };
-        self.take_back(&share, &files)
+        self.take_back(&share, files)
     }
 
     /// Puts the files back and moves the history, or does neither.
-    fn take_back(&self, share: &Share<'_>, files: &[File]) -> Result<Answer, StoreError> {
+    fn take_back(&self, share: &Share<'_>, mut files: Vec<File>) -> Result<Answer, StoreError> {
+        if self.cancel.is_set() {
+            return Ok(Answer::cancelled());
+        }
         if self.manner != Manner::Keep && files.iter().any(|file| file.is_left(self.manner)) {
-            return Ok(told::refused(self, files).into());
+            return Ok(told::refused(self, &files).into());
         }
         let old: Vec<OldFile> = files.iter().filter_map(|file| file.old(self.manner)).collect();
-        let deeds: Vec<PutBack> = files.iter().filter_map(|file| file.deed(self.manner)).collect();
-        if !old.is_empty() {
-            self.keep(old.clone());
+        if !old.is_empty()
+            && let Err(why) = self.keep(old.clone())
+        {
+            return Ok(told::not_safe(self, &why).into());
         }
-        let others = match self.settings.workspace.put_back(deeds, self.cancel) {
+        let others = match self.put_back(&mut files) {
             Ok(others) => others,
-            Err(why) => {
-                return Ok(Answer {
-                    text: told::failed(self, &why),
-                    is_cancelled: self.cancel.is_set(),
-                });
-            }
+            Err(answer) => return Ok(answer),
         };
         let corrected = others.iter().filter_map(|other| {
             let file = old.iter().find(|old| old.file.place == other.place)?;
@@ -188,26 +197,54 @@ impl Job<'_> {
         });
         let corrected: Vec<OldFile> = corrected.collect();
         if !corrected.is_empty() {
-            self.keep(corrected);
+            // There are no bytes among these that could be lost.
+            let _ = self.keep(corrected);
         }
-        self.move_history(share)?;
+        let kept = old.iter().filter_map(|old| old.bytes.as_ref());
+        self.move_history(share, kept.map(|bytes| bytes.len() as u64).sum())?;
         let parent = self.store.session(&self.session.id)?.and_then(|record| record.parent);
-        Ok(told::done(self, share, files, &others, parent.as_ref()).into())
+        Ok(told::done(self, share, &files, &others, parent.as_ref()).into())
     }
 
-    /// Nothing that is kept already goes for this: it may be what is being put back.
-    fn keep(&self, files: Vec<OldFile>) {
-        self.session.line.emit_kept(self.turn, None, files, u64::MAX);
+    /// Puts back what is to be, all or none. Whoever wants to keep what can't be put back has such files left out.
+    fn put_back(&self, files: &mut [File]) -> Result<Vec<SavedOtherwise>, Answer> {
+        loop {
+            let deeds: Vec<PutBack> = files.iter().filter_map(|file| file.deed(self.manner)).collect();
+            let failed = match self.settings.workspace.put_back(deeds, self.cancel) {
+                Ok(others) => return Ok(others),
+                Err(failed) => failed,
+            };
+            if self.cancel.is_set() && failed.left.is_none() {
+                return Err(Answer::cancelled());
+            }
+            let can_go_on = self.manner == Manner::Keep && failed.left.is_none();
+            if !can_go_on || !files::leave_out(self, files, &failed.place, &failed.why) {
+                return Err(Answer {
+                    text: told::failed(self, &failed),
+                    is_cancelled: self.cancel.is_set(),
+                });
+            }
+        }
     }
 
-    fn move_history(&self, share: &Share<'_>) -> Result<(), StoreError> {
+    /// Stores what files hold, or says why that is not safe. Nothing that is kept already goes for this: it may be what
+    /// is being put back.
+    fn keep(&self, files: Vec<OldFile>) -> Result<(), String> {
+        match self.session.line.emit_kept(self.turn, None, files, u64::MAX).1 {
+            Kept::Stored => Ok(()),
+            Kept::Waiting(why) | Kept::Lost(why) => Err(why),
+        }
+    }
+
+    /// So many bytes were kept for this. They stay until the next command, whatever the limit; what is older makes room.
+    fn move_history(&self, share: &Share<'_>, kept: u64) -> Result<(), StoreError> {
         let (session, why) = (self.session, share.why);
         let keep_upto = share.keep_upto;
         let before = session.take_history().read_on(self.store, &session.id)?;
         let plan = before.plan().to_vec();
-        session
-            .line
-            .emit(Some(self.turn), Event::HistoryMoved { keep_upto, why });
+        let limit = self.settings.config.undo.limit().max(kept);
+        let moved = Event::HistoryMoved { keep_upto, why };
+        session.line.emit_bounded(self.turn, moved, limit);
         let history = before.read_on(self.store, &session.id)?;
         if *history.plan() != plan {
             let entries = history.plan().to_vec();

@@ -56,16 +56,16 @@ pub trait Workspace: Send + Sync {
     /// What a file holds now, on disk and in the editor.
     ///
     /// # Errors
-    /// A sentence for people where that can't be known: its place leads elsewhere by now, or something else is there.
-    fn look(&self, place: &Place, _cancel: &Cancel) -> Result<FileNow, String> {
-        Err(format!("{} is none of this session's files", place.path.display()))
+    /// Why that can't be known, for people and behind the file's name: that it is a folder by now, or leads elsewhere.
+    fn look(&self, _place: &Place, _cancel: &Cancel) -> Result<FileNow, String> {
+        Err("is none of this session's files".to_owned())
     }
 
     /// Puts files back, all or none, each only if it still holds what it did when it was looked at.
     ///
     /// # Errors
-    /// A sentence for people: which file could not be put back, why, and what that leaves.
-    fn put_back(&self, _files: Vec<PutBack>, _cancel: &Cancel) -> Result<Vec<SavedOtherwise>, String> {
+    /// Which file could not be put back, why, and what that leaves.
+    fn put_back(&self, _files: Vec<PutBack>, _cancel: &Cancel) -> Result<Vec<SavedOtherwise>, NotPutBack> {
         Ok(Vec::new())
     }
 }
@@ -103,8 +103,17 @@ pub struct SavedOtherwise {
     pub place: Place,
     /// What it holds; none where there is no file.
     pub holds: Option<Hash>,
-    /// A sentence about it, for people.
-    pub remark: String,
+}
+
+/// Why no file was put back.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NotPutBack {
+    /// The file that could not be.
+    pub place: Place,
+    /// Why, for people and behind its name.
+    pub why: String,
+    /// Sentences about files that were put back before it and could not be brought forth again; none if all were.
+    pub left: Option<String>,
 }
 
 /// Where a session works.

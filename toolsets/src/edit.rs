@@ -41,9 +41,10 @@ pub(crate) struct Edit {
 /// one changes. Tells where the editor saved another text than it was given, as one that formats what it saves does; a
 /// sentence a file.
 pub(crate) fn commit(files: &Files, edits: &[Edit], run: &Run<'_>) -> Result<Vec<String>, ToolError> {
-    let starts = starts(files, edits, run.cancel)?;
+    let told = |failed: Failed| failed.told(files, edits);
+    let starts = starts(files, edits, run.cancel).map_err(told)?;
     (run.keep)(edits.iter().map(Edit::old_file).collect())?;
-    let others = make_all(files, edits, starts, run.cancel)?;
+    let others = make_all(files, edits, starts, run.cancel).map_err(told)?;
     if !others.is_empty() {
         let corrected = others.iter().map(|other| OldFile {
             file: KeptFile {
@@ -54,11 +55,18 @@ pub(crate) fn commit(files: &Files, edits: &[Edit], run: &Run<'_>) -> Result<Vec
         });
         (run.keep)(corrected.collect())?;
     }
-    Ok(others.into_iter().map(|other| other.remark).collect())
+    let remark = |other: &Other| {
+        let shown = files.places.shown(&edits[other.edit].place.path);
+        format!(
+            "{shown}: the editor saved another text than it was given, perhaps since it formats what it saves; read it \
+             again before you change it further"
+        )
+    };
+    Ok(others.iter().map(remark).collect())
 }
 
 /// The same for what is kept already. Nothing else is known of the files afterwards than what they hold.
-pub(crate) fn put(files: &Files, edits: &[Edit], cancel: &Cancel) -> Result<Vec<Other>, ToolError> {
+pub(crate) fn put(files: &Files, edits: &[Edit], cancel: &Cancel) -> Result<Vec<Other>, Failed> {
     let starts = starts(files, edits, cancel)?;
     make_all(files, edits, starts, cancel)
 }
@@ -70,27 +78,40 @@ pub(crate) struct Other {
     pub(crate) edit: usize,
     /// What it holds now.
     pub(crate) after: Option<Hash>,
-    /// What is to be said about it.
-    pub(crate) remark: String,
 }
 
-fn starts<'a>(files: &Files, edits: &'a [Edit], cancel: &Cancel) -> Result<Vec<Option<&'a [u8]>>, ToolError> {
-    let start = |edit| start(files, edit, cancel).map_err(|fault| fault.told(files, &edit.place));
-    edits.iter().map(start).collect()
+/// Why none of the edits was made.
+#[derive(Debug)]
+pub(crate) struct Failed {
+    /// The one that could not be.
+    pub(crate) edit: usize,
+    pub(crate) fault: Fault,
+    /// How it went to take back those before it; none where there were none yet.
+    back: Option<Back>,
 }
 
-fn make_all(
-    files: &Files,
-    edits: &[Edit],
-    starts: Vec<Option<&[u8]>>,
-    cancel: &Cancel,
-) -> Result<Vec<Other>, ToolError> {
+fn starts<'a>(files: &Files, edits: &'a [Edit], cancel: &Cancel) -> Result<Vec<Option<&'a [u8]>>, Failed> {
+    let start = |(edit, made_from)| {
+        let back = None;
+        start(files, made_from, cancel).map_err(|fault| Failed { edit, fault, back })
+    };
+    edits.iter().enumerate().map(start).collect()
+}
+
+fn make_all(files: &Files, edits: &[Edit], starts: Vec<Option<&[u8]>>, cancel: &Cancel) -> Result<Vec<Other>, Failed> {
     let mut undo = Undo::default();
     let mut made = Vec::new();
-    for (edit, start) in edits.iter().zip(starts) {
-        match make(files, edit, start, &mut undo.folders, cancel) {
+    for (index, (edit, start)) in edits.iter().zip(starts).enumerate() {
+        let what = match index > 0 && cancel.is_set() {
+            true => Err(ToolError::new("cancelled").into()),
+            false => make(files, edit, start, &mut undo.folders, cancel),
+        };
+        match what {
             Ok(what) => made.push(what),
-            Err(fault) => return Err(undo.run(files, &fault.told(files, &edit.place))),
+            Err(fault) => {
+                let (edit, back) = (index, Some(undo.run(files)));
+                return Err(Failed { edit, fault, back });
+            }
         }
         undo.done.push(edit);
     }
@@ -101,14 +122,9 @@ fn make_all(
             (_, Made::AsShown) => files.forget(&edit.place),
             (_, Made::Otherwise(found)) => {
                 files.forget(&edit.place);
-                let shown = files.places.shown(&edit.place.path);
                 others.push(Other {
                     edit: index,
                     after: found.as_deref().map(Hash::of),
-                    remark: format!(
-                        "{shown}: the editor saved another text than it was given, perhaps since it formats what it \
-                         saves; read it again before you change it further"
-                    ),
                 });
             }
         }
@@ -260,7 +276,8 @@ struct Step<'a> {
 }
 
 /// Why a step was not taken.
-enum Fault {
+#[derive(Debug)]
+pub(crate) enum Fault {
     /// The file holds something else than what the step begins with.
     Changed,
     Tool(ToolError),
@@ -338,9 +355,18 @@ struct Undo<'a> {
     folders: Vec<PathBuf>,
 }
 
+/// How it went to take back what was done.
+#[derive(Debug)]
+struct Back {
+    /// Files that could not be put back, and why.
+    left: Vec<String>,
+    /// Files that someone else has changed in between.
+    changed: Vec<String>,
+}
+
 impl Undo<'_> {
-    /// Takes everything back and says how that went, behind the error that made it necessary.
-    fn run(self, files: &Files, error: &ToolError) -> ToolError {
+    /// Takes everything back.
+    fn run(self, files: &Files) -> Back {
         let (mut left, mut changed) = (Vec::new(), Vec::new());
         for edit in self.done.iter().rev() {
             let step = edit.back();
@@ -357,19 +383,43 @@ impl Undo<'_> {
             // A folder that is not empty by now has become someone else's.
             let _ = Held::find(folder).and_then(|held| held.remove_folder());
         }
-        let mut message = error.message.clone();
-        if left.is_empty() && changed.is_empty() {
-            message += "; no file was changed";
+        Back { left, changed }
+    }
+}
+
+impl Back {
+    /// What is not as it was before; none if all is.
+    fn rest(&self) -> Option<String> {
+        let left =
+            (!self.left.is_empty()).then(|| format!("these files could not be put back: {}", self.left.join(", ")));
+        let changed = (!self.changed.is_empty()).then(|| {
+            let changed = self.changed.join(", ");
+            format!("these files were changed by this call and then by someone else, and stay so: {changed}")
+        });
+        let rest: Vec<String> = left.into_iter().chain(changed).collect();
+        (!rest.is_empty()).then(|| rest.join("; "))
+    }
+
+    /// That, behind the error that made it necessary.
+    fn behind(&self, error: &str) -> ToolError {
+        let rest = self.rest();
+        ToolError::new(format!("{error}; {}", rest.as_deref().unwrap_or("no file was changed")))
+    }
+}
+
+impl Failed {
+    /// What is not as it was before; none if all is.
+    pub(crate) fn rest(&self) -> Option<String> {
+        self.back.as_ref().and_then(Back::rest)
+    }
+
+    /// As the model is told.
+    fn told(self, files: &Files, edits: &[Edit]) -> ToolError {
+        let error = self.fault.told(files, &edits[self.edit].place);
+        match self.back {
+            Some(back) => back.behind(&error.message),
+            None => error,
         }
-        if !left.is_empty() {
-            message += &format!("; these files could not be put back: {}", left.join(", "));
-        }
-        if !changed.is_empty() {
-            let changed = changed.join(", ");
-            message +=
-                &format!("; these files were changed by this call and then by someone else, and stay so: {changed}");
-        }
-        ToolError::new(message)
     }
 }
 

@@ -1,22 +1,34 @@
 //! Files put back to what they held before: by the user's own command, and as carefully as any edit.
 
 use std::fs::{self, Permissions};
+use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use agent_core::cancel::Cancel;
 use agent_core::change::FileChange;
 use agent_core::plan::Place;
-use agent_core::tool::ToolError;
-use agent_core::workspace::{FileNow, PutBack, SavedOtherwise};
+use agent_core::visible;
+use agent_core::workspace::{FileNow, NotPutBack, PutBack, SavedOtherwise};
 
-use crate::edit::{self, Edit};
-use crate::files::{Files, Loaded};
+use crate::edit::{self, Edit, Fault};
+use crate::editor::View;
+use crate::files::{Files, Loaded, MAX_WHOLE};
 use crate::held::Held;
 
-/// What a file holds now.
-pub(crate) fn look(files: &Files, place: &Place, cancel: &Cancel) -> Result<FileNow, ToolError> {
-    let found = files.look_to_change(place, cancel)?;
+/// What a file holds now, or why that can't be put back, for people and behind its name.
+pub(crate) fn look(files: &Files, place: &Place, cancel: &Cancel) -> Result<FileNow, String> {
+    if let Some(why) = obstacle(files, place) {
+        return Err(why.to_owned());
+    }
+    let found = files.look(place, cancel).map_err(|error| {
+        let what = format!("cannot read {}: ", files.places.shown(&place.path));
+        let why = error.message.strip_prefix(&what).unwrap_or(&error.message);
+        format!("can't be read: {}", visible::line(why))
+    })?;
+    if found.as_ref().is_some_and(|found| found.view == View::Unclear) {
+        return Err(UNCLEAR.to_owned());
+    }
     Ok(FileNow {
         unsaved: found.as_ref().and_then(Loaded::unsaved).map(Into::into),
         disk: found.map(|found| found.disk.into()),
@@ -25,15 +37,52 @@ pub(crate) fn look(files: &Files, place: &Place, cancel: &Cancel) -> Result<File
     })
 }
 
+const UNCLEAR: &str = "has changed on disk, and your editor shows another text that may hold changes which are not saved: \
+                       save or reload it there before";
+
+/// What stands in a file's place.
+fn obstacle(files: &Files, place: &Place) -> Option<&'static str> {
+    const MOVED: &str = "leads to another file now";
+    if files.places.locate(&place.path).ok()?.real != place.real {
+        return Some(MOVED);
+    }
+    if files.check_folder(place).is_err() {
+        return Some("lies in this session's folder, which is gone");
+    }
+    let metadata = match fs::symlink_metadata(&place.real) {
+        Ok(metadata) => metadata,
+        Err(error) if error.kind() == ErrorKind::NotADirectory => {
+            return Some("lies in a folder that is a file by now");
+        }
+        Err(_) => return None,
+    };
+    let kind = metadata.file_type();
+    if kind.is_dir() {
+        Some("is a folder by now")
+    } else if kind.is_symlink() {
+        Some(MOVED)
+    } else if !kind.is_file() {
+        Some("is no file by now but a pipe, a socket or a device")
+    } else if metadata.len() > MAX_WHOLE {
+        Some("is larger by now than the 64 MiB that are put back")
+    } else {
+        None
+    }
+}
+
 /// Puts files back, all or none.
 pub(crate) fn put_back(
     files: &Files,
     put_back: Vec<PutBack>,
     cancel: &Cancel,
-) -> Result<Vec<SavedOtherwise>, ToolError> {
+) -> Result<Vec<SavedOtherwise>, NotPutBack> {
     let is_change = |file: &&PutBack| file.to.is_some() || file.now.disk.is_some();
     let edits: Vec<Edit> = put_back.iter().filter(is_change).map(to_edit).collect();
-    let others = edit::put(files, &edits, cancel)?;
+    let others = edit::put(files, &edits, cancel).map_err(|failed| NotPutBack {
+        left: failed.rest(),
+        why: why_not(files, &edits[failed.edit].place, &failed.fault),
+        place: edits[failed.edit].place.clone(),
+    })?;
     for gone in put_back.iter().filter(|file| file.to.is_none()) {
         let folders = gone.place.real.ancestors().skip(1);
         for folder in folders.take(gone.folders) {
@@ -44,9 +93,18 @@ pub(crate) fn put_back(
     let other = |other: edit::Other| SavedOtherwise {
         place: edits[other.edit].place.clone(),
         holds: other.after,
-        remark: other.remark,
     };
     Ok(others.into_iter().map(other).collect())
+}
+
+/// Why a file could not be put back, for people and behind its name.
+fn why_not(files: &Files, place: &Place, fault: &Fault) -> String {
+    match (fault, obstacle(files, place)) {
+        (_, Some(why)) => why.to_owned(),
+        (Fault::Changed, None) => "has changed meanwhile".to_owned(),
+        (Fault::Tool(error), None) => format!("can't be written: {}", visible::line(&error.message)),
+        (Fault::Io(error), None) => format!("can't be written: {error}"),
+    }
 }
 
 fn to_edit(file: &PutBack) -> Edit {

@@ -13,7 +13,9 @@ use agent_core::plan::Place;
 use agent_core::server::{Server, ServerView, Transport};
 use agent_core::store::Store;
 use agent_core::tool::Tool;
-use agent_core::workspace::{FileNow, PutBack, RuleBook, SavedOtherwise, Scope, Surroundings, Workspace, Workspaces};
+use agent_core::workspace::{
+    FileNow, NotPutBack, PutBack, RuleBook, SavedOtherwise, Scope, Surroundings, Workspace, Workspaces,
+};
 
 use crate::ask_user::AskUser;
 use crate::command::Judge;
@@ -253,11 +255,11 @@ impl Workspace for LocalWorkspace {
     }
 
     fn look(&self, place: &Place, cancel: &Cancel) -> Result<FileNow, String> {
-        put_back::look(&self.files, place, cancel).map_err(|error| error.message)
+        put_back::look(&self.files, place, cancel)
     }
 
-    fn put_back(&self, files: Vec<PutBack>, cancel: &Cancel) -> Result<Vec<SavedOtherwise>, String> {
-        put_back::put_back(&self.files, files, cancel).map_err(|error| error.message)
+    fn put_back(&self, files: Vec<PutBack>, cancel: &Cancel) -> Result<Vec<SavedOtherwise>, NotPutBack> {
+        put_back::put_back(&self.files, files, cancel)
     }
 }
 

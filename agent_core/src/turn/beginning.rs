@@ -44,6 +44,7 @@ impl<'a> Turn<'a> {
             repeats: Repeats::default(),
             question: None,
             told_unkept: false,
+            told_unsafe: false,
             told_unseen: false,
             first_row: 0,
         };

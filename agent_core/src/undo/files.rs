@@ -29,7 +29,7 @@ pub(super) enum Stand {
     Already,
     /// Someone else has a share in it, in words: it is put back only if the user says so.
     Foreign(&'static str),
-    /// It can't be put back; a sentence says why.
+    /// It can't be put back; why, behind its name.
     Stuck(String),
 }
 
@@ -39,55 +39,113 @@ struct Change<'a> {
     target: Option<&'a KeptBytes>,
     /// What it may hold by what is known of it.
     expected: Vec<Option<&'a Hash>>,
+    /// The step before.
+    last: Option<&'a Step>,
+    /// Between two steps something else has changed it.
+    is_shared: bool,
     folders: usize,
     /// What it held when this was begun before, and broke off.
     begun: Option<&'a KeptFile>,
 }
 
-/// All files of these steps, each once; `broken_off` may have been done too, or not.
-pub(super) fn files(job: &Job<'_>, steps: &[&Step], broken_off: &[Step]) -> Result<Vec<File>, StoreError> {
+/// All files of these steps, each once, and of what was broken off, which may have been done or not.
+pub(super) fn files(
+    job: &Job<'_>,
+    steps: &[&Step],
+    broken_off: &[Step],
+    has_commands: bool,
+) -> Result<Vec<File>, StoreError> {
     let mut changes: Vec<Change<'_>> = Vec::new();
     for step in steps {
-        let file = &step.file;
-        let change = match changes.iter_mut().find(|change| change.place.real == file.place.real) {
-            Some(change) => change,
-            None => {
-                changes.push(Change {
-                    place: &file.place,
-                    target: file.before.as_ref(),
-                    expected: Vec::new(),
-                    folders: 0,
-                    begun: None,
-                });
-                changes.last_mut().expect("one was just pushed")
-            }
-        };
-        change.follow(step);
+        Change::of(&mut changes, step).follow(step);
     }
     for step in broken_off {
-        if let Some(change) = changes
-            .iter_mut()
-            .find(|change| change.place.real == step.file.place.real)
-        {
-            change.follow(step);
-            change.begun = change.begun.or(Some(&step.file));
+        Change::of(&mut changes, step).carry_on(step);
+    }
+    let mut files = Vec::new();
+    // A cancel is told by whoever asked for them.
+    for change in changes.iter().take_while(|_| !job.cancel.is_set()) {
+        files.extend(change.file(job, has_commands)?);
+    }
+    leave_out_neighbours(job, &mut files);
+    Ok(files)
+}
+
+/// Leaves a file out for this reason; whether it was not left out before.
+pub(super) fn leave_out(job: &Job<'_>, files: &mut [File], place: &Place, why: &str) -> bool {
+    let is_meant = |file: &&mut File| file.place == *place && !matches!(file.stand, Stand::Stuck(_));
+    let Some(file) = files.iter_mut().find(is_meant) else {
+        return false;
+    };
+    file.stand = Stand::Stuck(why.to_owned());
+    leave_out_neighbours(job, files);
+    true
+}
+
+/// Where a file that can't be put back lies in the place of another one, or that in its, the other can't be either.
+fn leave_out_neighbours(job: &Job<'_>, files: &mut [File]) {
+    let is_stuck = |file: &File| matches!(file.stand, Stand::Stuck(_));
+    let stuck: Vec<Place> = files
+        .iter()
+        .filter(|file| is_stuck(file))
+        .map(|file| file.place.clone())
+        .collect();
+    for file in files.iter_mut().filter(|file| !is_stuck(file)) {
+        let real = &file.place.real;
+        let is_near = |other: &&Place| real.starts_with(&other.real) || other.real.starts_with(real);
+        if let Some(other) = stuck.iter().find(is_near) {
+            let other = job.shown(other);
+            file.stand = Stand::Stuck(format!("is where {other} would be, which can't be put back"));
         }
     }
-    changes.iter().map(|change| change.file(job)).collect()
 }
 
 impl<'a> Change<'a> {
+    fn of<'b>(changes: &'b mut Vec<Self>, step: &'a Step) -> &'b mut Self {
+        let file = &step.file;
+        let known = changes.iter().position(|change| change.place.real == file.place.real);
+        let index = known.unwrap_or_else(|| {
+            changes.push(Self {
+                place: &file.place,
+                target: file.before.as_ref(),
+                expected: Vec::new(),
+                last: None,
+                is_shared: false,
+                folders: 0,
+                begun: None,
+            });
+            changes.len() - 1
+        });
+        &mut changes[index]
+    }
+
     fn follow(&mut self, step: &'a Step) {
+        let before = step.file.before.as_ref().map(|before| &before.data);
+        if let Some(last) = self.last
+            && !step.corrects(last)
+            && !self.expected.contains(&before)
+        {
+            self.is_shared = true;
+        }
         if step.is_sure {
             self.expected.clear();
         } else {
-            self.expected.push(step.file.before.as_ref().map(|before| &before.data));
+            self.expected.push(before);
         }
         self.expected.push(step.file.after.as_ref());
         self.folders = self.folders.max(step.file.folders);
+        self.last = Some(step);
     }
 
-    fn file(&self, job: &Job<'_>) -> Result<File, StoreError> {
+    /// What the file held when that began is not expected because of it: it may have been someone else's.
+    fn carry_on(&mut self, step: &'a Step) {
+        self.expected.push(step.file.after.as_ref());
+        self.folders = self.folders.max(step.file.folders);
+        self.begun = self.begun.or(Some(&step.file));
+    }
+
+    /// The file as it stands. None if only something that broke off was to change it and has not, or someone has since.
+    fn file(&self, job: &Job<'_>, has_commands: bool) -> Result<Option<File>, StoreError> {
         let file = |stand| File {
             place: self.place.clone(),
             stand,
@@ -97,13 +155,17 @@ impl<'a> Change<'a> {
         };
         let now = match job.settings.workspace.look(self.place, job.cancel) {
             Ok(now) => now,
-            Err(why) => return Ok(file(Stand::Stuck(why))),
+            Err(why) => return Ok(Some(file(Stand::Stuck(why)))),
         };
-        let holds = now.unsaved.as_deref().or(now.disk.as_deref()).map(Hash::of);
+        let disk = now.disk.as_deref().map(Hash::of);
+        if self.last.is_none() && !self.expected.contains(&disk.as_ref()) {
+            return Ok(None);
+        }
         let target = self.target.map(|target| &target.data);
-        if holds.as_ref() == target && now.unsaved.is_none() {
-            let begun = self.begun.filter(|begun| begun.after.as_ref() == target);
-            return Ok(File {
+        // What is being carried on has kept what the file held before.
+        let begun = self.begun.filter(|begun| now.unsaved.is_none() && begun.after == disk);
+        if disk.as_ref() == target && now.unsaved.is_none() {
+            return Ok(Some(File {
                 old: begun.map(|begun| OldFile {
                     file: begun.clone(),
                     bytes: None,
@@ -111,23 +173,30 @@ impl<'a> Change<'a> {
                 // Its folders may be left.
                 put_back: (self.folders > 0 && target.is_none()).then(|| self.put_back(now, None)),
                 ..file(Stand::Already)
-            });
+            }));
+        }
+        if now.unsaved.is_some() && disk.as_ref() != target && !self.expected.contains(&disk.as_ref()) {
+            return Ok(Some(file(Stand::Stuck(TWO_TEXTS.to_owned()))));
         }
         let bytes = match self.target.map(|target| job.store.kept(&target.data)).transpose()? {
-            Some(None) => return Ok(file(Stand::Stuck(format!("{} {NOT_KEPT}", self.place.path.display())))),
+            Some(None) => return Ok(Some(file(Stand::Stuck(NOT_KEPT.to_owned())))),
             Some(Some(bytes)) => Some(Arc::from(bytes)),
             None => None,
         };
-        let stand = self.foreign(job, &now, holds.as_ref());
+        let stand = self.foreign(job, &now, disk.as_ref(), has_commands);
         let stand = stand.map_or(Stand::Ready, Stand::Foreign);
         let held = now.unsaved.clone().or(now.disk.clone());
         let mut old = OldFile::new(self.place.clone(), held.map(|bytes| (bytes, now.mode)), target.cloned());
         old.file.folders = now.missing_folders;
-        Ok(File {
+        if let Some(begun) = begun {
+            old.file.before.clone_from(&begun.before);
+            old.bytes = None;
+        }
+        Ok(Some(File {
             put_back: Some(self.put_back(now, bytes)),
             old: Some(old),
             ..file(stand)
-        })
+        }))
     }
 
     fn put_back(&self, now: FileNow, bytes: Option<Arc<[u8]>>) -> PutBack {
@@ -140,21 +209,25 @@ impl<'a> Change<'a> {
         }
     }
 
-    fn foreign(&self, job: &Job<'_>, now: &FileNow, holds: Option<&Hash>) -> Option<&'static str> {
+    fn foreign(&self, job: &Job<'_>, now: &FileNow, disk: Option<&Hash>, has_commands: bool) -> Option<&'static str> {
         let boundary = Boundary {
             roots: &job.settings.roots,
             forbidden: &[],
         };
         let is_read_only = now.mode.is_some_and(|mode| mode & 0o222 == 0) && self.target.is_some();
-        let is_ours = self.expected.contains(&holds);
-        if now.unsaved.is_some() && !is_ours {
+        let unsaved = now.unsaved.as_deref().map(Hash::of);
+        if unsaved.is_some() && !self.expected.contains(&unsaved.as_ref()) {
             Some("has changes in the editor that are not saved")
-        } else if !is_ours {
-            Some(match holds {
-                None => "is gone since",
-                Some(_) if self.expected.iter().all(Option::is_none) => "is there again",
-                Some(_) => "has changed since",
+        } else if unsaved.is_none() && !self.expected.contains(&disk) {
+            Some(match (disk, has_commands) {
+                (None, false) => "is gone since",
+                (None, true) => "is gone since, perhaps by a command of the turn",
+                (Some(_), _) if self.expected.iter().all(Option::is_none) => "is there again",
+                (Some(_), false) => "has changed since",
+                (Some(_), true) => "has changed since, perhaps by a command of the turn",
             })
+        } else if self.is_shared {
+            Some("was changed in between by something else: by someone, or by a command")
         } else if is_read_only {
             Some("is read-only by now")
         } else if !boundary.is_inside(self.place) {
@@ -168,12 +241,9 @@ impl<'a> Change<'a> {
 impl File {
     /// A file of which nobody knows what it held.
     pub(super) fn unknown(place: &Place) -> Self {
-        let shown = place.path.display();
         Self {
             place: place.clone(),
-            stand: Stand::Stuck(format!(
-                "{shown} can't be put back: what it held was not kept when it was changed"
-            )),
+            stand: Stand::Stuck("can't be put back: what it held was not kept when it was changed".to_owned()),
             goes: false,
             old: None,
             put_back: None,
@@ -211,3 +281,5 @@ impl File {
 
 const NOT_KEPT: &str = "can't be put back: what it held is not kept any more, since there is room for undo.max_mb of the \
                         configuration";
+
+const TWO_TEXTS: &str = "has changed on disk since, and your editor shows another text: save or reload it there before";

@@ -133,9 +133,12 @@ impl Past {
         let Some(id) = envelope.turn else { return };
         // The user has gone on from where that was left.
         self.undone.clear();
-        let begun = std::mem::take(&mut self.begun);
-        if let Some(last) = self.turns.last_mut() {
-            last.steps.extend(begun.into_iter().map(|begun| begun.step));
+        let begun = std::mem::take(&mut self.begun).into_iter().map(|begun| begun.step);
+        // Whichever turn comes before the next one; the first one has it itself.
+        let mut steps = Vec::new();
+        match self.turns.last_mut() {
+            Some(last) => last.steps.extend(begun),
+            None => steps.extend(begun),
         }
         let text = plain_text(content);
         let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
@@ -143,7 +146,7 @@ impl Past {
             id,
             row: envelope.seq,
             words: visible::title(line.trim(), WORDS),
-            steps: Vec::new(),
+            steps,
             unknown: Vec::new(),
             commands: Vec::new(),
         });
@@ -201,6 +204,22 @@ impl Past {
         }
     }
 
+    /// Where a redo has left something else than the turn had, as an editor does that formats what it saves, the turn has
+    /// left that.
+    fn correct(&mut self, redone: &[Begun]) {
+        for (index, begun) in redone.iter().enumerate() {
+            let mut before = redone[..index].iter();
+            let Some(first) = before.find(|first| begun.turn == first.turn && begun.step.corrects(&first.step)) else {
+                continue;
+            };
+            let steps = self.turns.iter_mut().rev().flat_map(|turn| turn.steps.iter_mut().rev());
+            let mut same = steps.filter(|step| step.file.place == begun.step.file.place);
+            if let Some(step) = same.next().filter(|step| step.file.after == first.step.file.after) {
+                step.file.after.clone_from(&begun.step.file.after);
+            }
+        }
+    }
+
     fn moved(&mut self, envelope: &Envelope, keep_upto: u64, why: HistoryMove) {
         match why {
             HistoryMove::Clear => *self = Self::default(),
@@ -217,11 +236,20 @@ impl Past {
                 });
             }
             HistoryMove::Redo => {
-                self.begun.clear();
+                let own = std::mem::take(&mut self.begun);
                 self.turns
                     .extend(self.undone.pop().into_iter().flat_map(|undone| undone.turns));
+                self.correct(&own);
             }
         }
+    }
+}
+
+impl Step {
+    /// Whether it says otherwise what became of the same change.
+    pub(super) fn corrects(&self, other: &Self) -> bool {
+        let before = |step: &Self| step.file.before.as_ref().map(|before| before.data.clone());
+        self.call == other.call && self.file.place == other.file.place && before(self) == before(other)
     }
 }
 

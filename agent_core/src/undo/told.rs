@@ -7,14 +7,18 @@ use super::past::TurnPast;
 use super::{Job, Manner, Share, Wish};
 use crate::event::HistoryMove;
 use crate::fence::code;
+use crate::plan::Place;
 use crate::store::Parent;
-use crate::workspace::SavedOtherwise;
+use crate::visible;
+use crate::workspace::{NotPutBack, SavedOtherwise};
 
 /// Turns that are listed.
 const LISTED: usize = 20;
 
 pub(super) const NOTHING_TO_REDO: &str =
     "There is nothing to redo: `/redo` takes back the last `/undo`, as long as no new prompt has come since.";
+
+pub(super) const CANCELLED: &str = "Cancelled; nothing was changed.";
 
 pub(super) fn usage(wish: Wish) -> String {
     match wish {
@@ -80,12 +84,36 @@ pub(super) fn refused(job: &Job<'_>, files: &[File]) -> String {
     text
 }
 
-/// Putting back failed.
-pub(super) fn failed(job: &Job<'_>, why: &str) -> String {
+/// What the files hold could not be stored.
+pub(super) fn not_safe(job: &Job<'_>, why: &str) -> String {
     format!(
-        "The conversation stays as it is, since the files could not be put back: {why}. `{}` tries again.",
-        job.command()
+        "Nothing was changed, since what the files hold now could not be kept before: {} Try again when that is over: \
+         `{}`.",
+        visible::line(why),
+        job.given()
     )
+}
+
+/// Putting back failed.
+pub(super) fn failed(job: &Job<'_>, failed: &NotPutBack) -> String {
+    let name = job.command();
+    let mut text = format!(
+        "The conversation stays as it is, since the files could not be put back: {} {}",
+        job.shown(&failed.place),
+        failed.why
+    );
+    match &failed.left {
+        None => text.push_str("; no file was changed."),
+        Some(left) => {
+            let _ = write!(text, "; {}.", visible::line(left));
+        }
+    }
+    let _ = write!(
+        text,
+        " `{}` tries again; `{name} keep` leaves out what can't be put back.",
+        job.given()
+    );
+    text
 }
 
 /// What was done.
@@ -118,14 +146,18 @@ pub(super) fn done(
             (_, true) => " (it is gone)",
             (_, false) => "",
         };
-        line(&mut text, &format!("{}{remark}", job.shown(file)));
+        line(&mut text, &format!("{}{remark}", job.shown(&file.place)));
     }
     if files.iter().any(|file| file.is_left(job.manner)) {
         text.push_str("\nLeft as they are:\n\n");
         left(&mut text, job, files);
     }
     for other in others {
-        let _ = write!(text, "\n{}.\n", other.remark);
+        let _ = write!(
+            text,
+            "\n{}: the editor saved another text than it was given, perhaps since it formats what it saves.\n",
+            job.shown(&other.place)
+        );
     }
     commands(&mut text, share, is_redo);
     let is_shared = |parent: &&Parent| share.turns.iter().any(|turn| turn.row <= parent.seq);
@@ -170,8 +202,8 @@ fn left(text: &mut String, job: &Job<'_>, files: &[File]) {
     };
     for file in files.iter().filter(|file| file.is_left(manner)) {
         match &file.stand {
-            Stand::Foreign(why) => line(text, &format!("{} {why}", job.shown(file))),
-            Stand::Stuck(why) => line(text, why),
+            Stand::Foreign(why) => line(text, &format!("{} {why}", job.shown(&file.place))),
+            Stand::Stuck(why) => line(text, &format!("{} {why}", job.shown(&file.place))),
             Stand::Ready | Stand::Already => {}
         }
     }
@@ -190,10 +222,20 @@ fn words(turn: &TurnPast) -> String {
 
 impl Job<'_> {
     /// A file as the user knows it.
-    fn shown(&self, file: &File) -> String {
-        let path = &file.place.path;
-        let path = path.strip_prefix(&self.settings.folders.cwd).unwrap_or(path);
-        code(&path.display().to_string())
+    pub(super) fn shown(&self, place: &Place) -> String {
+        let path = place.path.strip_prefix(&self.settings.folders.cwd);
+        let path = path.unwrap_or(&place.path).display().to_string();
+        code(&visible::title(&path, usize::MAX))
+    }
+
+    /// The command as the user gave it.
+    fn given(&self) -> String {
+        let command = self.command();
+        match self.manner {
+            Manner::Careful => command,
+            Manner::Keep => format!("{command} keep"),
+            Manner::Force => format!("{command} force"),
+        }
     }
 
     /// The command as the user gave it, but for its manner.

@@ -219,3 +219,45 @@ fn a_run_takes_back_what_the_last_one_did() {
     );
     assert_eq!(on_disk(&home).trim(), "hello");
 }
+
+#[test]
+fn what_is_on_disk_is_not_lost_behind_an_older_text_in_the_editor() {
+    for shown in ["new\n", "old\n", "new\ntyped\n"] {
+        let home = home(&[calls(&[patch("old", "new")]), says("done")]);
+        let path = home.workspace().join("a.txt");
+        let (mut client, session) = open(&home, Some(Editor::new()));
+        client.prompt(&session, "go");
+        client.kill();
+        let mut client = Client::initialized(&home, capabilities());
+        load(&mut client, &session, &home.workspace()).unwrap();
+        std::fs::write(&path, "theirs\n").unwrap();
+        let mut editor = Editor::new();
+        editor.shows(&path, shown);
+        client.editor = Some(editor);
+        for command in ["/undo", "/undo force"] {
+            let said = told(&mut client, &session, command);
+            assert!(
+                said.contains("your editor shows another text") && said.contains("`/undo keep`"),
+                "{said}"
+            );
+            assert_eq!(on_disk(&home), "theirs\n", "{shown}: {command}");
+        }
+        told(&mut client, &session, "/undo keep");
+        assert_eq!(on_disk(&home), "theirs\n");
+    }
+}
+
+#[test]
+fn what_an_editor_made_of_a_redo_is_the_turns() {
+    let home = home(&[calls(&[patch("old", "new")]), says("done")]);
+    let (mut client, session) = open(&home, Some(Editor::new()));
+    client.prompt(&session, "go");
+    told(&mut client, &session, "/undo");
+    client.editor.as_mut().unwrap().writes = Way::Instead("formatted\n".into());
+    told(&mut client, &session, "/redo");
+    assert_eq!(on_disk(&home), "formatted\n");
+    client.editor.as_mut().unwrap().writes = Way::Well;
+    let said = told(&mut client, &session, "/undo");
+    assert!(said.contains("Files put back"), "{said}");
+    assert_eq!(on_disk(&home), "old\n");
+}

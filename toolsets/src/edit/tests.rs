@@ -38,6 +38,26 @@ proptest! {
     }
 }
 
+#[test]
+fn what_a_process_left_that_died_while_it_wrote_goes_with_the_next_write() {
+    let room = Room::new();
+    // No process has a number beyond the system's greatest.
+    let left = ["sub/.write-1073741825-0", "sub/.write-1073741826-17"];
+    let others = [
+        "sub/.write-1-0",
+        "sub/.write-1073741825-x",
+        "sub/.write-1073741825-",
+        "sub/.write--1",
+        "sub/.write-1073741825-0.txt",
+    ];
+    for name in left.iter().chain(&others) {
+        room.write(name, "x");
+    }
+    put(&room.files, &[edit(&room, "sub/a", Some("text"))], &Cancel::new()).unwrap();
+    assert!(left.iter().all(|name| !room.path(name).exists()));
+    assert!(others.iter().all(|name| room.path(name).exists()));
+}
+
 fn edit(room: &Room, name: &str, after: Option<&str>) -> Edit {
     try_edit(room, name, after).unwrap()
 }
@@ -92,7 +112,8 @@ fn a_later_failure_takes_back_what_was_written() {
         ("x/y", Some("y")),
     ];
     let edits = names.map(|(name, after)| edit(&room, name, after));
-    let error = put(&room.files, &edits, &Cancel::new()).unwrap_err();
+    let failed = put(&room.files, &edits, &Cancel::new()).unwrap_err();
+    let error = failed.told(&room.files, &edits);
     assert!(error.message.contains("no file was changed"), "{error}");
     assert_eq!((room.text("a"), room.text("gone")), ("a1".to_owned(), "g1".to_owned()));
     assert!(!room.path("new").exists() && !room.path("x").exists());
@@ -110,7 +131,8 @@ fn nothing_is_written_over_what_was_not_shown() {
     ];
     for (name, content) in [("a", "other"), ("c", "other")] {
         room.write(name, content);
-        let error = put(&room.files, &edits, &Cancel::new()).unwrap_err();
+        let failed = put(&room.files, &edits, &Cancel::new()).unwrap_err();
+        let error = failed.told(&room.files, &edits);
         assert!(error.message.contains("has changed since it was shown"), "{error}");
         assert_eq!((room.text(name), room.text("b")), ("other".to_owned(), "b1".to_owned()));
         room.write("a", "a1");
@@ -255,7 +277,7 @@ fn what_others_wrote_over_a_part_of_a_failed_change_stays() {
         done: edits.iter().collect(),
         folders: Vec::new(),
     };
-    let error = undo.run(&room.files, &ToolError::new("a fault"));
+    let error = undo.run(&room.files).behind("a fault");
     assert_eq!(
         error.message,
         "a fault; these files were changed by this call and then by someone else, and stay so: made, gone, a"
@@ -279,7 +301,7 @@ fn each_file_that_cannot_be_put_back_says_why() {
         done: edits.iter().collect(),
         folders: Vec::new(),
     };
-    let error = undo.run(&room.files, &ToolError::new("a fault"));
+    let error = undo.run(&room.files).behind("a fault");
     assert_eq!(
         error.message,
         "a fault; these files could not be put back: sub/b (cannot write sub/b: Not a directory (os error 20))"
@@ -293,7 +315,21 @@ fn no_folders_are_made_deeper_than_a_path_can_name() {
     let place = room.files.places.resolve(&"x/".repeat(5000)).unwrap();
     let mut deep = edit(&room, "x", Some("text"));
     deep.place = place;
-    let error = put(&room.files, &[deep], &Cancel::new()).unwrap_err();
+    let edits = [deep];
+    let failed = put(&room.files, &edits, &Cancel::new()).unwrap_err();
+    let error = failed.told(&room.files, &edits);
     assert!(error.message.contains("too long"), "{error}");
     assert!(!room.path("x").exists());
+}
+
+#[test]
+fn a_cancel_between_two_files_takes_back_the_first() {
+    let room = Room::new();
+    room.write("a", "old");
+    let edits = [("a", Some("new")), ("b", Some("new"))].map(|(name, after)| edit(&room, name, after));
+    let cancel = Cancel::new();
+    cancel.set();
+    let failed = put(&room.files, &edits, &cancel).unwrap_err();
+    assert_eq!((failed.edit, failed.rest()), (1, None));
+    assert!(room.text("a") == "old" && !room.path("b").exists());
 }

@@ -123,3 +123,22 @@ fn a_picture_of_the_conversation_never_goes() {
     let kept = stage.store.kept(&Hash::of(picture)).unwrap();
     assert_eq!(kept.as_deref(), Some(picture.as_slice()));
 }
+
+#[test]
+fn what_an_undo_overwrites_is_kept_within_the_limit_but_for_the_last_one() {
+    let mut stage = stage(1, vec![vec![read("a"), write("a", "1")]]);
+    stage.file("a", "0");
+    stage.turn("go", nothing);
+    let letters = ["a", "b", "c", "d"];
+    for letter in letters {
+        stage.file("a", &text(letter, 1100));
+        says_of(&mut stage, "/undo force", &["Files put back"]);
+        told(&mut stage, "/redo");
+        assert!(stage.read("a") == text(letter, 1100), "what was overwritten comes back");
+    }
+    let kept = letters.map(|letter| {
+        let hash = Hash::of(text(letter, 1100).as_bytes());
+        stage.store.kept(&hash).unwrap().is_some()
+    });
+    assert_eq!(kept.iter().filter(|kept| **kept).count(), 0, "{kept:?}");
+}

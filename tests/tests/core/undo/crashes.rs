@@ -6,11 +6,12 @@ use agent_core::change::FileChange;
 use agent_core::event::{Envelope, Event, Hash, KeptFile, OldFile, ToolOutcome, ToolOutput, ToolStatus};
 use agent_core::id::TurnId;
 use agent_core::plan::{Place, Plan};
+use agent_core::script::ScriptReply;
 use agent_core::store::Durability;
 use talaria_tests::stage::Stage;
 
 use super::{again, patch, replace, says_of, stage, told, tree, write};
-use crate::nothing;
+use crate::{nothing, says};
 
 /// A file that was about to change from this to that.
 fn old(stage: &Stage, name: &str, before: Option<&str>, after: Option<&str>) -> OldFile {
@@ -187,5 +188,46 @@ fn a_redo_that_broke_off_is_carried_on_or_taken_back() {
         };
         says_of(&mut stage, command, &[says]);
         assert_eq!(stage.read("a"), if command == "/redo" { "2" } else { "0" });
+    }
+}
+
+#[test]
+fn what_a_redo_that_broke_off_has_overwritten_comes_back_with_the_next_undo() {
+    for (has_other_turn, goes_on) in [(false, true), (true, false), (true, true)] {
+        let mut turns = vec![
+            vec![replace("a", "0", "1"), replace("b", "0", "1")],
+            vec![write("c", "c")],
+        ];
+        if has_other_turn {
+            turns.insert(0, vec![replace("d", "0", "1")]);
+        }
+        let mut stage = stage(turns);
+        stage.file("a", "0").file("b", "0").file("d", "0");
+        let before = tree(stage.folder.path());
+        if has_other_turn {
+            stage.turn("other", nothing);
+        }
+        stage.turn("go", nothing);
+        told(&mut stage, "/undo");
+        let stage = stage.restart(vec![ScriptReply::new(vec![write("c", "c")]), says("done")]);
+        let files = vec![
+            old(&stage, "a", Some("theirs"), Some("1")),
+            old(&stage, "b", Some("0"), Some("1")),
+        ];
+        keep(&stage, Some(TurnId(1000)), files);
+        stage.file("a", "1");
+        let mut stage = stage;
+        stage.replay();
+        stage.turn("/mode dont_ask", nothing);
+        if goes_on {
+            stage.turn("go on", nothing);
+            told(&mut stage, "/undo");
+        }
+        if has_other_turn {
+            says_of(&mut stage, "/undo", &["Taken back: `other`", "`a`"]);
+        }
+        assert_eq!((stage.read("a"), stage.read("b")), ("theirs".into(), "0".into()));
+        stage.file("a", "0");
+        assert_eq!(tree(stage.folder.path()), before);
     }
 }

@@ -7,8 +7,8 @@ use std::path::Path;
 use agent_core::approval::{OptionKind, UserAnswer};
 use talaria_tests::stage::Stage;
 
-use super::{patch, replace, says_of, stage, told, tree, write};
-use crate::{answering, nothing};
+use super::{patch, read, replace, says_of, stage, told, tree, write};
+use crate::{answering, nothing, runs};
 
 /// A turn that changes, makes and deletes a file.
 fn worked() -> Stage {
@@ -177,4 +177,86 @@ fn a_file_outside_of_the_folders_wants_a_word_of_its_own() {
     assert_eq!(fs::read_to_string(&path).unwrap(), "new");
     says_of(&mut stage, "/undo force", &["Files put back"]);
     assert_eq!(fs::read_to_string(&path).unwrap(), "old");
+}
+
+#[test]
+fn what_someone_wrote_between_two_changes_is_not_overwritten_without_a_word() {
+    let one = || replace("a", "0", "1");
+    let two = || vec![read("a"), replace("a", "1", "2")];
+    let mut between = stage(vec![vec![one()], two()]);
+    between.file("a", "0");
+    between.turn("one", nothing);
+    between.file("a", "1 theirs");
+    between.turn("two", nothing);
+    let calls = [vec![one(), runs("echo theirs >> a")], two()].concat();
+    let mut within = stage(vec![calls]);
+    within.file("a", "0\n");
+    within.turn("one", nothing);
+    for (mut stage, command) in [(between, "/rewind 2"), (within, "/undo")] {
+        let holds = stage.read("a");
+        assert!(holds.starts_with('2') && holds.contains("theirs"), "{holds}");
+        says_of(
+            &mut stage,
+            command,
+            &["`a` was changed in between by something else", "keep`", "force`"],
+        );
+        assert_eq!(stage.read("a"), holds, "{command}");
+        says_of(&mut stage, &format!("{command} force"), &["Files put back"]);
+        assert_eq!(stage.read("a").trim(), "0");
+        says_of(&mut stage, "/redo", &["Files put back"]);
+        assert_eq!(stage.read("a"), holds);
+        says_of(&mut stage, &format!("{command} keep"), &["Left as they are"]);
+        assert_eq!(stage.read("a"), holds);
+    }
+}
+
+#[test]
+fn a_file_and_what_lies_in_its_place_are_left_together() {
+    let mut stage = stage(vec![vec![
+        patch(&["*** Delete File: d"]),
+        write("d/x", "x"),
+        write("e", "e"),
+    ]]);
+    stage.file("d", "d");
+    stage.turn("go", nothing);
+    let after = tree(stage.folder.path());
+    let says = ["`d` is a folder by now", "`d/x` is where `d` would be"];
+    says_of(&mut stage, "/undo", &says);
+    says_of(&mut stage, "/undo force", &says);
+    assert_eq!(tree(stage.folder.path()), after);
+    says_of(&mut stage, "/undo keep", &says);
+    assert_eq!((stage.read("d/x"), stage.read("e")), ("x".into(), String::new()));
+}
+
+#[test]
+fn a_command_of_the_turn_may_have_changed_its_file() {
+    let mut stage = stage(vec![vec![write("a", "a"), runs("echo more >> a")]]);
+    stage.turn("go", nothing);
+    says_of(
+        &mut stage,
+        "/undo",
+        &[
+            "`a` has changed since, perhaps by a command of the turn",
+            "`/undo force`",
+        ],
+    );
+    let holds = stage.read("a");
+    says_of(&mut stage, "/undo force", &["`a` (it is gone)"]);
+    told(&mut stage, "/redo");
+    assert_eq!(stage.read("a"), holds);
+}
+
+#[test]
+fn a_name_in_the_answer_hides_nothing() {
+    let name = "b\u{1b}[1m\u{202e}";
+    let mut stage = stage(vec![vec![write(name, "x")]]);
+    stage.turn("go", nothing);
+    let path = stage.folder.path().join(name);
+    fs::remove_file(&path).unwrap();
+    fs::create_dir(&path).unwrap();
+    for command in ["/undo", "/undo keep"] {
+        let said = told(&mut stage, command);
+        assert!(said.contains("`b\\u{1b}[1m\\u{202e}` is a folder by now"), "{said}");
+        assert!(!said.contains('\u{1b}') && !said.contains('\u{202e}'), "{said}");
+    }
 }

@@ -5,6 +5,7 @@ mod conversation;
 mod crashes;
 mod files;
 mod foreign;
+mod unkept;
 
 use std::collections::BTreeMap;
 use std::fs;
