@@ -181,9 +181,11 @@ impl Connection {
             });
         }
         wait(&self.handle, cancel, deadline, async {
-            self.all_tools().await.map_err(|error| match error {
-                ServiceError::McpError(error) => unread::said(&error),
-                error => with_causes(&error),
+            self.all_tools().await.map_err(|error| {
+                if let ServiceError::McpError(error) = &error {
+                    return unread::said(error);
+                }
+                with_causes(&error)
             })
         })
     }

@@ -58,12 +58,11 @@ impl StreamableHttpClient for Reader {
             headers,
         };
         let asked = post.asked();
-        match post.send(&self.0).await? {
-            StreamableHttpPostResponse::Sse(events, session) => {
-                Ok(StreamableHttpPostResponse::Sse(readable(events, asked), session))
-            }
-            posted => Ok(posted),
+        let mut posted = post.send(&self.0).await?;
+        if let StreamableHttpPostResponse::Sse(events, session) = posted {
+            posted = StreamableHttpPostResponse::Sse(readable(events, asked), session);
         }
+        Ok(posted)
     }
 
     async fn delete_session(
