@@ -364,7 +364,10 @@ fn tools(session: &Session) -> String {
     let servers = settings.workspace.servers();
     let mut tools: String = settings.workspace.tools().iter().map(line).collect();
     for server in servers.iter().filter(|server| server.state != ServerState::Ready) {
-        tools.push_str(&format!("- tools of the MCP server `{}` are not there now: see `/mcp`\n", server.name));
+        tools.push_str(&format!(
+            "- tools of the MCP server `{}` are not there now: see `/mcp`\n",
+            server.name
+        ));
     }
     let model = settings.provider.model();
     if model.tools {

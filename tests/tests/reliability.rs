@@ -183,6 +183,7 @@ fn check_found(home: &Home, sessions: &[&String]) {
     let search = Search {
         query: Query::read("role:user say"),
         except: None,
+        archived: false,
         all_hits: false,
         offset: 0,
         limit: 20,
