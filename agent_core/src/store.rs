@@ -376,12 +376,14 @@ impl Store {
     /// # Errors
     /// When `cancel` is set before it is done, or the database can't be read.
     pub fn search(&self, search: &Search, cancel: &Cancel) -> Result<Found, SearchError> {
+        self.nothing_more()?;
         match self.look(search, cancel) {
             Err(StoreError::Read { source, .. }) if index::is_own_fault(&source) => {
                 tracing::warn!(error = %source, "the index of the history is made anew");
                 match self.database().write(Work::Reindex) {
                     Ok(Outcome::Written) => Ok(self.look(search, cancel)?),
-                    Ok(Outcome::Held(_) | Outcome::Refused(_)) | Err(_) => Err(SearchError::NoIndex),
+                    Ok(Outcome::Refused(reason)) => Err(SearchError::BrokenIndex { reason }),
+                    Ok(Outcome::Held(_)) | Err(_) => Err(SearchError::NoIndex),
                 }
             }
             Err(_) if cancel.is_set() => Err(SearchError::Cancelled),

@@ -411,6 +411,16 @@ mod tests {
     }
 
     #[test]
+    fn a_history_that_can_not_be_read_is_not_said_to_have_nothing() {
+        let store = Store::memory_in_place("/home/me/state.db is no database".to_owned());
+        let tool = SessionSearch::new(store, "own".into());
+        for input in [json!({"query": "apple"}), json!({"session": "other"}), json!({})] {
+            let error = ask(&tool, input.clone()).unwrap_err();
+            assert!(error.contains("/home/me/state.db is no database"), "{input}: {error}");
+        }
+    }
+
+    #[test]
     fn what_is_long_is_cut_and_a_key_is_masked() {
         let long = format!("sk-proj-abcdef0123456789XYZ {}", "apple ".repeat(5_000));
         let tool = tool(&[long.as_str(); 12]);

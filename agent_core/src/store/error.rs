@@ -148,8 +148,17 @@ pub enum SearchError {
     #[error("the search was cancelled")]
     Cancelled,
     /// The index of the history is damaged, and being made anew or waits for that.
-    #[error("the index of the history was damaged and is being made anew; search again in a moment")]
+    #[error(
+        "the index of the history is damaged and is not made anew yet; search again in a moment, and if that stays so, \
+         `agent doctor --repair` mends the database"
+    )]
     NoIndex,
+    /// The index of the history is damaged and can't be made anew.
+    #[error("{reason}; `agent doctor --repair` mends the database")]
+    BrokenIndex {
+        /// Why, the beginning of a sentence.
+        reason: String,
+    },
     /// The store can't answer.
     #[error(transparent)]
     Store(#[from] StoreError),

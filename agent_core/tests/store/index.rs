@@ -1,5 +1,6 @@
 //! The index: one entry for what forks share, none of what is gone, made anew where it is old or damaged.
 
+use agent_core::cancel::Cancel;
 use agent_core::id::SessionId;
 use agent_core::search::Search;
 use agent_core::store::{Fork, Pages, Store};
@@ -161,4 +162,30 @@ fn an_index_that_is_damaged_or_gone_is_made_anew_and_no_event_is_lost() {
             assert_eq!(crate::all(&store, &one).len(), 5, "{damage}");
         }
     }
+}
+
+#[test]
+fn an_index_that_can_not_be_made_anew_is_said_to_be_so_each_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    session(&store, "a", vec![user("apple")]);
+    store.close();
+    let connection = Connection::open(folder.path().join("state.db")).unwrap();
+    connection
+        .execute_batch("DROP TABLE search; CREATE INDEX search ON events (at_ms)")
+        .unwrap();
+    drop(connection);
+    let store = Store::open(folder.path()).unwrap();
+    for _ in 0..2 {
+        let error = store.search(&search("apple"), &Cancel::new()).unwrap_err().to_string();
+        assert!(error.contains("can't be made anew"), "{error}");
+        assert!(error.contains("agent doctor --repair"), "{error}");
+    }
+}
+
+#[test]
+fn a_store_in_the_place_of_another_one_finds_nothing_and_says_why() {
+    let store = Store::memory_in_place("/home/me/state.db is no database".to_owned());
+    let error = store.search(&search("apple"), &Cancel::new()).unwrap_err();
+    assert_eq!(error.to_string(), "/home/me/state.db is no database");
 }

@@ -34,6 +34,11 @@ fn check_told(home: &Home, mut client: Client, session: &str, says: &[&str]) {
     let own = client.new_session(&home.workspace());
     assert_eq!(client.prompt(&own, "say hi"), "end_turn", "work goes on");
     is_told(client.request("session/list", json!({})), says);
+    let from = client.log.len();
+    assert_eq!(client.prompt(&own, "/search kept"), "end_turn");
+    let answer = client.said(from);
+    assert!(answer.starts_with("Can't search: "), "{answer}");
+    assert!(says.iter().all(|part| answer.contains(part)), "{says:?} in {answer}");
     let opens = json!({"sessionId": session, "cwd": home.workspace(), "mcpServers": []});
     for method in ["session/load", "session/resume", "session/fork", "session/delete"] {
         is_told(client.request(method, opens.clone()), says);
