@@ -110,6 +110,7 @@ pub fn newer_beside(agents: usize, rounds: usize) -> Tally {
         let answer = ledger.prompt(&mut first, "say first").expect("nobody kills it");
         answer.expect("a prompt is answered");
         first.close();
+        let now = version(&home).expect("the version can be read");
         let newer = || {
             // So that it comes before some and after others.
             thread::sleep(Duration::from_millis(20 * (round as u64 % 8)));
@@ -121,7 +122,7 @@ pub fn newer_beside(agents: usize, rounds: usize) -> Tally {
         }
         ledgers.push(ledger);
         let back = Connection::open(home.state().join("state.db"))
-            .and_then(|connection| connection.pragma_update(None, "user_version", 7));
+            .and_then(|connection| connection.pragma_update(None, "user_version", now));
         back.expect("the version can be set back");
         let mut agent = Mortal::start(agent_of(&home));
         let mut look = || -> Result<(), Died> {
@@ -139,6 +140,11 @@ pub fn newer_beside(agents: usize, rounds: usize) -> Tally {
         end(home, &mut tally);
     }
     tally
+}
+
+/// The schema of a home's store.
+fn version(home: &Home) -> rusqlite::Result<i64> {
+    Connection::open(home.state().join("state.db"))?.pragma_query_value(None, "user_version", |row| row.get(0))
 }
 
 /// What a newer version does: takes the lock under which stores are opened, and raises the schema.
