@@ -39,6 +39,7 @@ pub(crate) struct Transcript {
 
 /// A turn, or what happened between two.
 pub(crate) struct Turn {
+    /// Its place among the turns; none for what happened between two.
     pub(crate) number: Option<u64>,
     /// When it began, as people write it.
     pub(crate) at: String,
@@ -102,7 +103,7 @@ impl Transcript {
         Self {
             title: line(record.title.as_deref().unwrap_or("(no title)")),
             facts: facts(record),
-            turns: maker.turns,
+            turns: counted(maker.turns),
         }
     }
 }
@@ -129,6 +130,13 @@ fn facts(record: &SessionRecord) -> Vec<(&'static str, String)> {
     facts.extend(ended.map(|ended| ("Ended", format!("{} ({})", moment(ended.at_ms), ended.reason.id()))));
     facts.extend(record.archived_ms.map(|at_ms| ("Archived", moment(at_ms))));
     facts
+}
+
+/// The turns by their places: what tells them apart in the store is no number for people.
+fn counted(mut turns: Vec<Turn>) -> Vec<Turn> {
+    let numbered = turns.iter_mut().filter_map(|turn| turn.number.as_mut());
+    numbered.zip(1..).for_each(|(number, place)| *number = place);
+    turns
 }
 
 /// What is known of a call until its end.
