@@ -165,7 +165,7 @@ impl<'a> NewFile<'a> {
     fn open(held: &'a Held, mode: Mode) -> io::Result<Self> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         // What can't be tidied up hinders nobody.
-        let _ = sweep(held);
+        let _ = sweep_once(held);
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         loop {
             let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -227,8 +227,8 @@ impl<'a> NewFile<'a> {
     }
 }
 
-/// Takes away what processes that died in the middle of a write have left in the folder; once a folder.
-fn sweep(held: &Held) -> rustix::io::Result<()> {
+/// [`sweep`]s a folder that was not swept before.
+fn sweep_once(held: &Held) -> rustix::io::Result<()> {
     static SWEPT: Mutex<BTreeSet<(u64, u64)>> = Mutex::new(BTreeSet::new());
     let facts = fstat(&held.folder)?;
     #[allow(
@@ -240,6 +240,11 @@ fn sweep(held: &Held) -> rustix::io::Result<()> {
     if !SWEPT.lock().insert(folder) {
         return Ok(());
     }
+    sweep(held)
+}
+
+/// Takes away what processes that died in the middle of a write have left in the folder.
+pub(crate) fn sweep(held: &Held) -> rustix::io::Result<()> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     for entry in Dir::new(openat(&held.folder, ".", flags, Mode::empty())?)? {
         let entry = entry?;
