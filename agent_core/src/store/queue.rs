@@ -227,21 +227,9 @@ impl Queue {
     /// All entries that append to one session, or to any.
     pub(super) fn appends(&self, session: Option<&SessionId>) -> Vec<Arc<Entry>> {
         let state = self.state.lock();
-        let wanted = |entry: &&Arc<Entry>| match &entry.work {
-            Work::Append(append) => session.is_none_or(|session| append.session == *session),
-            Work::Claim(_)
-            | Work::Release(..)
-            | Work::Reopen(_)
-            | Work::Recover(_)
-            | Work::Grant(_)
-            | Work::Fork(_)
-            | Work::Delete(_)
-            | Work::Prune(_)
-            | Work::Rename(..)
-            | Work::Archive(..)
-            | Work::Import(_)
-            | Work::Reindex
-            | Work::Vacuum => false,
+        let wanted = |entry: &&Arc<Entry>| {
+            let append = entry.append();
+            append.is_some_and(|append| session.is_none_or(|session| append.session == *session))
         };
         state.entries.iter().filter(wanted).cloned().collect()
     }
