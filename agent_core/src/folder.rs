@@ -8,18 +8,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// Files and folders that we put into our folders, and those that a user puts there for us.
-const OURS: [&str; 10] = [
-    "config.toml",
-    ".env",
-    "AGENTS.md",
-    "logs",
-    "models.json",
-    "state.lock",
-    "state.db",
-    "state.db-wal",
-    "state.db-shm",
-    "state.db-journal",
-];
+const OURS: [&str; 5] = ["config.toml", ".env", "AGENTS.md", "logs", "models.json"];
 
 /// A folder can't be used for private files.
 #[derive(Debug, thiserror::Error)]
@@ -163,7 +152,12 @@ impl Contents {
 
 fn is_ours(name: &OsStr) -> bool {
     let is_log = |name: &str| name.starts_with("agent.") && name.ends_with(".log");
-    name.to_str().is_some_and(|name| OURS.contains(&name) || is_log(name))
+    // The store's files and what is kept of an older one.
+    let is_state = |name: &str| {
+        name == "state.lock" || name == "state.db" || name.starts_with("state.db-") || name.starts_with("state.db.")
+    };
+    name.to_str()
+        .is_some_and(|name| OURS.contains(&name) || is_state(name) || is_log(name))
 }
 
 fn not_a_folder(path: &Path) -> FolderError {

@@ -30,6 +30,7 @@ mod prune;
 mod queue;
 mod reader;
 mod record;
+mod repair;
 mod room;
 mod schema;
 mod search;
@@ -63,6 +64,7 @@ pub use list::Archived;
 pub use message::OpenMessage;
 pub use prune::{Candidate, Prune};
 pub use record::{Dated, Durability, Kept, Parent, SessionRecord};
+pub use repair::{Repair, RepairError, Salvaged, Tidied, repair};
 pub use room::Room;
 
 use append::Append;

@@ -250,6 +250,9 @@ pub(crate) struct DoctorArgs {
     /// Ask no model and look for no model server
     #[arg(long)]
     pub(crate) offline: bool,
+    /// Check nothing but the session database, and save what can be read if it is damaged; the old file is kept
+    #[arg(long, conflicts_with_all = ["json", "offline"])]
+    pub(crate) repair: bool,
 }
 
 #[cfg(test)]

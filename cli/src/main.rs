@@ -24,6 +24,7 @@ mod paths;
 mod permissions;
 mod probe;
 mod provider_list;
+mod repair;
 mod run;
 mod service;
 mod sessions;
@@ -80,6 +81,7 @@ fn run(args: Args, paths: Result<&Paths, NoHome>) -> Result<Exit, Fail> {
         Command::Permissions(command) => permissions::permissions(command, paths),
         Command::Models(args) => models::models(&args, paths),
         Command::Providers(args) => provider_list::providers(&args, paths),
+        Command::Doctor(args) if args.repair => repair::repair(paths),
         Command::Doctor(args) => doctor::doctor(&args, paths),
     }
 }

@@ -12,7 +12,7 @@ use agent_core::provider::{ModelInfo, ModelRef, Provider};
 use agent_core::runtime::{Parts, Preferences, REST_AFTER, Runtime};
 use agent_core::script::Script;
 pub(crate) use agent_core::search::{Found, Hit, Query, Search};
-pub(crate) use agent_core::store::{ChangeError, ListError, Store};
+pub(crate) use agent_core::store::{ChangeError, ListError, Repair, Salvaged, Store, Tidied};
 use crossbeam_channel::Receiver;
 use parking_lot::Mutex;
 use providers::RemoteModel;
@@ -92,6 +92,11 @@ fn open_store(paths: Result<&Paths, NoHome>) -> Store {
 /// Opens the store on disk.
 pub(crate) fn stored(paths: &Paths) -> anyhow::Result<Store> {
     Ok(Store::open(&paths.state)?)
+}
+
+/// Repairs the store on disk, in which this process has none open.
+pub(crate) fn repaired(paths: &Paths, label: &str) -> anyhow::Result<Repair> {
+    Ok(agent_core::store::repair(&paths.state, label)?)
 }
 
 /// The built-in model, which says what is `configured` if that is another one.

@@ -1,7 +1,7 @@
 //! Why the store can't be opened or can't answer. The cause is each error's source.
 
-use std::io;
-use std::path::PathBuf;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
 
 use crate::folder::FolderError;
 use crate::id::SessionId;
@@ -60,13 +60,27 @@ pub enum StoreError {
         source: rusqlite::Error,
     },
     /// SQLite can't open the database or prepare it.
-    #[error("can't open the session database {}: if it is damaged, move it away with its -wal and -shm files while \
-             no agent runs", path.display())]
+    #[error("can't open the session database {}: if it is damaged, `agent doctor --repair` saves what can be read",
+            path.display())]
     Open {
         /// The database.
         path: PathBuf,
         /// Why.
         source: rusqlite::Error,
+    },
+    /// The disk has no room for the database.
+    #[error("the disk that holds {} is full: make room there", path.display())]
+    Full {
+        /// The database, or the folder for it.
+        path: PathBuf,
+        /// What could not be done.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// A file that is no database.
+    #[error("{} is no database: `agent doctor --repair` puts it aside", path.display())]
+    NoDatabase {
+        /// The file.
+        path: PathBuf,
     },
     /// A standing permission can't be taken back now.
     #[error("can't take back the permission {id}: {reason}")]
@@ -111,6 +125,32 @@ pub enum StoreError {
         /// Why.
         source: rusqlite::Error,
     },
+}
+
+impl StoreError {
+    /// For a file or folder of the store that can't be used.
+    pub(super) fn of_file(path: &Path, source: io::Error) -> Self {
+        let path = path.to_owned();
+        match is_full(&source) {
+            true => Self::Full {
+                path,
+                source: Box::new(source),
+            },
+            false => Self::File { path, source },
+        }
+    }
+
+    /// Whether the only fault is that the disk is full, so that a later try may do better.
+    pub fn is_full(&self) -> bool {
+        if let Self::Folder(FolderError::Io { source, .. }) = self {
+            return is_full(source);
+        }
+        matches!(self, Self::Full { .. })
+    }
+}
+
+fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
 }
 
 /// Why a session can't be copied or removed.

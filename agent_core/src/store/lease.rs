@@ -1,6 +1,6 @@
 //! Who writes to a session: one process at a time. The lease of a dead process is free at once.
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::error::Held;
 use super::queue::Fault;
@@ -71,6 +71,16 @@ pub(super) fn held_by_other(
     Ok(other.map(|(holder, _)| Held { pid: holder.pid }))
 }
 
+/// The processes that live and write to any session, as far as `observer` can see.
+pub(super) fn living(connection: &Connection, observer: &Process, now_ms: i64) -> rusqlite::Result<Vec<u32>> {
+    let mut statement = connection.prepare("SELECT pid, started, place, beat_ms FROM leases")?;
+    let leases = statement.query_map([], lease)?.collect::<rusqlite::Result<Vec<_>>>()?;
+    let alive = leases
+        .into_iter()
+        .filter(|(holder, beat_ms)| holder.is_alive(observer, *beat_ms, now_ms));
+    Ok(alive.map(|(holder, _)| holder.pid).collect())
+}
+
 /// Makes `process` the session's writer, unless it is; whether that is news. A lease that has not beaten for long
 /// beats, and any other costs no write.
 pub(super) fn take(connection: &Connection, id: &SessionId, process: &Process, now_ms: i64) -> Result<bool, Fault> {
@@ -127,15 +137,17 @@ pub(super) fn release(connection: &Connection, id: &SessionId, process: &Process
 fn holder(connection: &Connection, id: &SessionId) -> rusqlite::Result<Option<(Process, i64)>> {
     connection
         .prepare_cached("SELECT pid, started, place, beat_ms FROM leases WHERE session_id = ?1")?
-        .query_row([id.as_str()], |row| {
-            let process = Process {
-                pid: row.get(0)?,
-                started: row.get(1)?,
-                place: row.get(2)?,
-            };
-            Ok((process, row.get(3)?))
-        })
+        .query_row([id.as_str()], lease)
         .optional()
+}
+
+fn lease(row: &Row<'_>) -> rusqlite::Result<(Process, i64)> {
+    let process = Process {
+        pid: row.get(0)?,
+        started: row.get(1)?,
+        place: row.get(2)?,
+    };
+    Ok((process, row.get(3)?))
 }
 
 /// When a process began, in the kernel's own count; none for one that has ended, even if nobody has reaped it yet.

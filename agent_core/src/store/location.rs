@@ -30,15 +30,25 @@ impl Location {
     pub(super) fn prepare(folder: &Path) -> Result<Self, StoreError> {
         private_folder(folder)?;
         let opening = lock(&folder.join("state.lock"))?;
-        let database = folder.join("state.db");
-        make_database(&database)?;
+        make_database(&folder.join("state.db"))?;
+        let location = Self::locked(folder, opening)?;
+        check_size(&location.database)?;
+        Ok(location)
+    }
+
+    /// The same for a database that is there, whatever is in its file.
+    pub(super) fn of_existing(folder: &Path) -> Result<Self, StoreError> {
+        private_folder(folder)?;
+        Self::locked(folder, lock(&folder.join("state.lock"))?)
+    }
+
+    fn locked(folder: &Path, opening: File) -> Result<Self, StoreError> {
         for beside in ["state.db", "state.db-wal", "state.db-shm", "state.db-journal"] {
             make_private(&folder.join(beside))?;
         }
-        check_size(&database)?;
         Ok(Self {
             network: is_network(folder),
-            database,
+            database: folder.join("state.db"),
             _opening: opening,
         })
     }
@@ -78,10 +88,7 @@ fn tighten(path: &Path, found: u32, wanted: u32) -> io::Result<()> {
 }
 
 fn lock(path: &Path) -> Result<File, StoreError> {
-    let failed = |source| StoreError::File {
-        path: path.to_owned(),
-        source,
-    };
+    let failed = |source| StoreError::of_file(path, source);
     make_private(path)?;
     let file = OpenOptions::new()
         .create(true)
@@ -108,11 +115,15 @@ fn make_database(path: &Path) -> Result<(), StoreError> {
     match OpenOptions::new().create_new(true).write(true).mode(0o600).open(path) {
         Ok(_) => Ok(()),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
-        Err(source) => Err(StoreError::File {
-            path: path.to_owned(),
-            source,
-        }),
+        Err(source) => Err(StoreError::of_file(path, source)),
     }
+}
+
+/// Whether the disk of a file has no room for what a database needs to be opened at all.
+pub(super) fn is_full(path: &Path) -> bool {
+    const LEAST: u64 = 128 * 1024;
+    let folder = path.parent().unwrap_or(path);
+    rustix::fs::statvfs(folder).is_ok_and(|facts| facts.f_bavail.saturating_mul(facts.f_frsize) < LEAST)
 }
 
 /// SQLite takes a file shorter than any database for an empty one and writes over it. Only with a journal beside it
@@ -121,7 +132,7 @@ fn check_size(database: &Path) -> Result<(), StoreError> {
     const SMALLEST: u64 = 512;
     let size = fs::metadata(database).map_or(0, |metadata| metadata.len());
     if (1..SMALLEST).contains(&size) && !database.with_extension("db-journal").exists() {
-        return Err(StoreError::NotOurs {
+        return Err(StoreError::NoDatabase {
             path: database.to_owned(),
         });
     }
@@ -129,10 +140,7 @@ fn check_size(database: &Path) -> Result<(), StoreError> {
 }
 
 fn make_private(path: &Path) -> Result<(), StoreError> {
-    let failed = |source| StoreError::File {
-        path: path.to_owned(),
-        source,
-    };
+    let failed = |source| StoreError::of_file(path, source);
     let metadata = match fs::symlink_metadata(path) {
         Ok(metadata) => metadata,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),

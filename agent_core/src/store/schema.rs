@@ -1,16 +1,16 @@
 //! Connections and the shape of the database: pragmas in the order that harms no other process, and migrations.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
 use super::error::StoreError;
-use super::location::Location;
+use super::location::{self, Location};
 use super::{index, titles};
 
 /// The steps from an empty database to the newest schema; the number of each is the schema it leads to.
-const STEPS: [&str; 8] = [
+pub(super) const STEPS: [&str; 8] = [
     include_str!("schema_1.sql"),
     include_str!("schema_2.sql"),
     include_str!("schema_3.sql"),
@@ -56,12 +56,20 @@ pub(super) fn open(location: &Location) -> Result<Connection, StoreError> {
 }
 
 /// A database that another process holds is not a broken one.
-fn cannot_open(path: &Path, source: rusqlite::Error) -> StoreError {
+pub(super) fn cannot_open(path: &Path, source: rusqlite::Error) -> StoreError {
     let path = path.to_owned();
     match source.sqlite_error_code() {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Busy { path, source },
+        Some(ErrorCode::DiskFull) => full(path, source),
+        // What SQLite says where there is no room for the memory that its processes share.
+        Some(ErrorCode::SystemIoFailure | ErrorCode::CannotOpen) if location::is_full(&path) => full(path, source),
         _ => StoreError::Open { path, source },
     }
+}
+
+fn full(path: PathBuf, source: rusqlite::Error) -> StoreError {
+    let source = Box::new(source);
+    StoreError::Full { path, source }
 }
 
 /// Makes a database that lives as long as its connection.
@@ -70,6 +78,39 @@ pub(super) fn open_memory() -> rusqlite::Result<Connection> {
     set_up(&connection)?;
     migrate(&mut connection)?;
     Ok(connection)
+}
+
+/// Makes a database of an older schema, for what is copied from such a one; [`finish`] goes on from there.
+pub(super) fn lay_out(path: &Path, network: bool, steps: usize) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    set_journal(&connection, network)?;
+    set_up(&connection)?;
+    run_steps(&connection, 0, steps)?;
+    Ok(connection)
+}
+
+/// The same in memory, to be looked at.
+pub(super) fn layout(steps: usize) -> rusqlite::Result<Connection> {
+    let connection = Connection::open_in_memory()?;
+    run_steps(&connection, 0, steps)?;
+    Ok(connection)
+}
+
+/// Brings a database that was laid out to the newest schema, but for the index and titles that are shared.
+pub(super) fn finish(connection: &mut Connection) -> rusqlite::Result<()> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let done = steps_done(&transaction)?;
+    run_steps(&transaction, done, STEPS.len())?;
+    if done < INDEXED {
+        index::mark_copies(&transaction)?;
+    }
+    transaction.commit()
+}
+
+/// Whether a database of its schema has an index of what was said.
+pub(super) fn has_index(connection: &Connection) -> rusqlite::Result<bool> {
+    Ok(steps_done(connection)? >= INDEXED)
 }
 
 /// Opens a connection that only reads.
@@ -92,7 +133,7 @@ fn check_library() -> Result<(), StoreError> {
 }
 
 /// Reads only: a database that is not ours, or too new for us, stays as it is.
-fn check_origin(connection: &Connection, path: &Path) -> Result<(), StoreError> {
+pub(super) fn check_origin(connection: &Connection, path: &Path) -> Result<(), StoreError> {
     let read = |sql| {
         connection
             .query_row(sql, [], |row| row.get::<_, i64>(0))
@@ -148,9 +189,7 @@ fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let done = steps_done(&transaction)?;
     if done < STEPS.len() {
-        for step in &STEPS[done..] {
-            transaction.execute_batch(step)?;
-        }
+        run_steps(&transaction, done, STEPS.len())?;
         if done < INDEXED {
             index::mark_copies(&transaction)?;
             index::rebuild(&transaction)?;
@@ -158,19 +197,30 @@ fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
         if done < TITLED {
             titles::mend(&transaction)?;
         }
-        transaction.pragma_update(None, "application_id", APPLICATION)?;
-        transaction.pragma_update(None, "user_version", newest())?;
     }
     transaction.commit()
 }
 
-fn steps_done(connection: &Connection) -> rusqlite::Result<usize> {
+/// Runs the steps from one schema to another, and marks the database with it.
+fn run_steps(connection: &Connection, from: usize, to: usize) -> rusqlite::Result<()> {
+    for step in &STEPS[from..to] {
+        connection.execute_batch(step)?;
+    }
+    connection.pragma_update(None, "application_id", APPLICATION)?;
+    connection.pragma_update(None, "user_version", version(to))
+}
+
+pub(super) fn steps_done(connection: &Connection) -> rusqlite::Result<usize> {
     let version: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
     Ok(usize::try_from(version).unwrap_or(0))
 }
 
 fn newest() -> i64 {
-    i64::try_from(STEPS.len()).expect("a list of a few steps has a small length")
+    version(STEPS.len())
+}
+
+fn version(steps: usize) -> i64 {
+    i64::try_from(steps).expect("a list of a few steps has a small length")
 }
 
 #[cfg(test)]

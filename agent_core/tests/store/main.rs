@@ -13,6 +13,7 @@ mod list;
 mod messages;
 mod older;
 mod query;
+mod repair;
 mod rows;
 mod search;
 

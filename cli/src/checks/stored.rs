@@ -71,8 +71,7 @@ fn whole(store: &Store, paths: &Paths, health: &Health) -> Finding {
         Pages::Damaged(faults) => Finding::failed(
             CHECK,
             format!(
-                "{said}, is damaged ({}): while no agent runs, move it away with its -wal and -shm files; `sqlite3 \
-                 state.db .recover` saves what can be read",
+                "{said}, is damaged ({}): end all agents, then run `agent doctor --repair`, which saves what can be read",
                 faults.join("; ")
             ),
         ),

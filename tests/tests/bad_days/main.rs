@@ -5,5 +5,6 @@
 mod configuration;
 mod disk;
 mod processes;
+mod repair;
 mod service;
 mod unreadable;

@@ -68,8 +68,8 @@ fn a_store_that_can_not_be_opened_denies_none_of_its_sessions() {
         assert!(stderr.contains(advice), "{stderr}");
     };
     check(&newer, "update this program");
-    check(&garbage, "move it away");
-    check(&cut, "move it away");
+    check(&garbage, "agent doctor --repair");
+    check(&cut, "agent doctor --repair");
 }
 
 #[test]

@@ -112,7 +112,7 @@ fn the_doctor_says_how_to_mend_what_is_wrong() {
     // The header stays, so that it opens.
     bytes[4096..].fill(0x55);
     std::fs::write(&database, bytes).unwrap();
-    expect("store", "failed", "move it away with its -wal and -shm files");
+    expect("store", "failed", "`agent doctor --repair`");
     std::fs::remove_dir_all(home.state()).unwrap();
     std::fs::write(home.state(), "").unwrap();
     expect("home folder", "failed", "is not a folder: move it away");

@@ -1,0 +1,121 @@
+//! `agent doctor --repair`: has the session database repaired, and says in plain words what came of it.
+
+use std::io::Write;
+use std::path::Path;
+
+use crate::exit::{Exit, Fail};
+use crate::paths::{NoHome, Paths};
+use crate::terminal;
+use crate::wiring::{self, Repair, Salvaged, Tidied};
+
+/// Repairs what is damaged. It is done if the database is whole afterwards, whatever was lost before.
+pub(crate) fn repair(paths: Result<&Paths, NoHome>) -> Result<Exit, Fail> {
+    let paths = paths.map_err(|no_home| Fail::new(Exit::Failed, no_home))?;
+    let label = jiff::Timestamp::now().strftime("%Y-%m-%d-%H%M%SZ").to_string();
+    let repair = wiring::repaired(paths, &label)?;
+    let mut out = terminal::stdout();
+    for line in said(&paths.state.join("state.db"), &repair) {
+        writeln!(out, "{line}")?;
+    }
+    Ok(Exit::Done)
+}
+
+fn said(database: &Path, repair: &Repair) -> Vec<String> {
+    let place = database.display();
+    let mut lines = match repair {
+        Repair::Nothing => vec![format!("There is no history in {place} yet: nothing to repair.")],
+        Repair::Whole(tidied) if *tidied == Tidied::default() => {
+            vec![format!("{place} is whole: nothing was changed.")]
+        }
+        Repair::Whole(_) => vec![format!("{place} is whole.")],
+        Repair::Reindexed(_) => vec![format!(
+            "Only the index for searches in {place} was damaged. It was made anew; nothing is lost."
+        )],
+        Repair::Salvaged(salvaged) => salvage(database, salvaged),
+    };
+    match repair {
+        Repair::Whole(tidied) | Repair::Reindexed(tidied) => lines.extend(tidy(tidied)),
+        Repair::Nothing | Repair::Salvaged(_) => {}
+    }
+    lines
+}
+
+fn tidy(tidied: &Tidied) -> Vec<String> {
+    let lines = [
+        (tidied.leases > 0).then(|| format!("{} that agents held when they died: free now.", sessions(tidied.leases))),
+        (tidied.unfinished > 0).then(|| {
+            format!(
+                "{} had a message that was never finished: what was said of it is kept.",
+                sessions(tidied.unfinished)
+            )
+        }),
+    ];
+    lines.into_iter().flatten().collect()
+}
+
+fn salvage(database: &Path, salvaged: &Salvaged) -> Vec<String> {
+    let mut lines = vec![
+        format!("{} was damaged: {}.", database.display(), salvaged.faults.join("; ")),
+        format!("Kept: {} with {}.", sessions(salvaged.sessions), rows(salvaged.rows)),
+    ];
+    let bare = salvaged.bare_sessions;
+    if bare > 0 {
+        lines.push(format!(
+            "Of {} among them only the messages were left; folder, model and mode are those of a new session.",
+            sessions(bare)
+        ));
+    }
+    let lost: Vec<String> = [
+        (salvaged.lost_sessions, sessions(salvaged.lost_sessions)),
+        (salvaged.lost_rows, rows(salvaged.lost_rows)),
+        (
+            salvaged.lost_bytes,
+            format!(
+                "{} or what files held before a change",
+                counted(salvaged.lost_bytes, "picture")
+            ),
+        ),
+    ]
+    .into_iter()
+    .filter_map(|(count, said)| (count > 0).then_some(said))
+    .collect();
+    match (lost.as_slice(), salvaged.sessions + salvaged.rows) {
+        ([], 0) => lines.push("Lost: all that it held, if it held anything.".to_owned()),
+        ([], _) => lines.push("Lost: nothing that is known of.".to_owned()),
+        (lost, _) => lines.push(format!("Lost, as far as is known: {}.", lost.join(", "))),
+    }
+    if !salvaged.doubtful.is_empty() {
+        let names: Vec<&str> = salvaged.doubtful.iter().map(|table| in_words(table)).collect();
+        lines.push(format!("Could not be read to the end: {}.", names.join(", ")));
+    }
+    lines.push(format!(
+        "The old database is {} (and what has the same name and -wal). Remove it when you miss nothing.",
+        salvaged.old.display()
+    ));
+    lines
+}
+
+/// What a table holds.
+fn in_words(table: &str) -> &str {
+    match table {
+        "grants" => "standing permissions",
+        "blobs" => "pictures, and what files held before a change",
+        "blob_uses" => "which session uses which of them (found again)",
+        other => other,
+    }
+}
+
+fn sessions(count: u64) -> String {
+    counted(count, "session")
+}
+
+fn rows(count: u64) -> String {
+    counted(count, "row")
+}
+
+fn counted(count: u64, noun: &str) -> String {
+    match count {
+        1 => format!("1 {noun}"),
+        _ => format!("{count} {noun}s"),
+    }
+}
