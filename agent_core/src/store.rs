@@ -4,6 +4,7 @@
 //! still wait; reads see what waits as if it were stored. Nothing here knows what a turn is.
 
 mod append;
+mod backup;
 mod blob;
 mod changes;
 mod database;

@@ -7,7 +7,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
 use super::error::StoreError;
 use super::location::{self, Location};
-use super::{index, titles};
+use super::{backup, index, titles};
 
 /// The steps from an empty database to the newest schema; the number of each is the schema it leads to.
 pub(super) const STEPS: [&str; 8] = [
@@ -50,6 +50,7 @@ pub(super) fn open(location: &Location) -> Result<Connection, StoreError> {
     check_origin(&connection, path)?;
     set_journal(&connection, location.network).map_err(failed)?;
     set_up(&connection).map_err(failed)?;
+    keep_copy(&connection, path)?;
     migrate(&mut connection).map_err(failed)?;
     connection.busy_timeout(BUSY).map_err(failed)?;
     Ok(connection)
@@ -178,6 +179,22 @@ fn set_up(connection: &Connection) -> rusqlite::Result<()> {
          PRAGMA journal_size_limit = 16777216;
          PRAGMA wal_autocheckpoint = 16384;",
     )
+}
+
+/// Keeps a copy of a database that is about to get a newer schema. Only one process at a time opens the store, so that it
+/// is made once. Where the disk has no room for it, it is left out: the steps are one transaction in any case.
+fn keep_copy(connection: &Connection, path: &Path) -> Result<(), StoreError> {
+    let done = steps_done(connection).map_err(|source| cannot_open(path, source))?;
+    if done == 0 || done >= STEPS.len() {
+        return Ok(());
+    }
+    match backup::make(connection, path, done) {
+        Err(error @ StoreError::Full { .. }) => {
+            tracing::warn!(%error, "no copy of the database is kept of before its update");
+            Ok(())
+        }
+        made => made,
+    }
 }
 
 /// Runs the steps that are missing. Without any it only reads, so that nobody who writes is waited for. The version is

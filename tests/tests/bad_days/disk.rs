@@ -134,9 +134,8 @@ fn check_spoiled(spoil: impl Fn(&Path), says: &[&str]) {
     assert!(fs::read(&path).unwrap() == before, "the file was changed");
 }
 
-#[test]
-fn a_store_of_an_older_version_goes_on_with_its_sessions() {
-    let home = Home::new();
+/// A store of the first version, with the session `old` of one prompt.
+pub(crate) fn make_old_store(home: &Home) {
     fs::create_dir_all(home.state()).unwrap();
     let old = Connection::open(home.state().join("state.db")).unwrap();
     old.execute_batch(include_str!("../../../agent_core/src/store/schema_1.sql"))
@@ -157,10 +156,15 @@ fn a_store_of_an_older_version_goes_on_with_its_sessions() {
         let row = "INSERT INTO events (session_id, seq, turn, at_ms, kind, body) VALUES ('old', ?1, 1, 1, ?2, ?3)";
         old.execute(row, (seq, kind, body)).unwrap();
     }
-    old.execute_batch("PRAGMA application_id = 0x54414c41; PRAGMA user_version = 1;")
+    old.execute_batch("PRAGMA application_id = 0x54414c41; PRAGMA user_version = 1; PRAGMA journal_mode = WAL;")
         .unwrap();
-    drop(old);
+}
 
+#[test]
+fn a_store_of_an_older_version_goes_on_with_its_sessions() {
+    let home = Home::new();
+    make_old_store(&home);
+    let cwd = home.workspace();
     let mut command = home.command(&["acp"]);
     command.env("RUST_LOG", "trace");
     // The client takes nothing on stdout but whole JSON-RPC messages.

@@ -4,7 +4,7 @@ use std::thread;
 
 use rusqlite::Connection;
 use serde_json::{Value, json};
-use talaria_tests::client::{Client, Home};
+use talaria_tests::client::{Client, Home, run};
 use talaria_tests::start::{asked, load};
 
 fn check_integrity(home: &Home) {
@@ -25,6 +25,37 @@ fn work(home: &Home, name: &str) -> String {
     assert!(!log.contains("locked") && !log.contains("ot saved"), "{log}");
     assert!(client.close().success());
     session
+}
+
+#[test]
+fn many_processes_that_start_at_once_update_an_old_store_once() {
+    let home = Home::new();
+    crate::disk::make_old_store(&home);
+    let home = &home;
+    thread::scope(|scope| {
+        for _ in 0..20 {
+            scope.spawn(|| {
+                let (status, listed, stderr) = run(home.command(&["sessions", "list"]), "");
+                assert!(status.success() && listed.contains("old"), "{listed} {stderr}");
+            });
+        }
+    });
+    let connection = Connection::open(home.state().join("state.db")).unwrap();
+    let count = |sql: &str| -> i64 { connection.query_row(sql, [], |row| row.get(0)).unwrap() };
+    assert_eq!(count("SELECT count(*) FROM events"), 2);
+    assert_eq!(count("SELECT count(*) FROM sessions WHERE key = 1"), 1);
+    assert!(count("PRAGMA user_version") > 1);
+    check_integrity(home);
+    let copy = home.state().join("state.db.schema-1.bak");
+    let mode = std::os::unix::fs::PermissionsExt::mode(&copy.metadata().unwrap().permissions());
+    assert_eq!(mode & 0o777, 0o600);
+    let copy = Connection::open(copy).unwrap();
+    let version: i64 = copy.query_row("PRAGMA user_version", [], |row| row.get(0)).unwrap();
+    assert_eq!(version, 1, "it is as it was before");
+    let body: String = copy
+        .query_row("SELECT body FROM events WHERE seq = 1", [], |row| row.get(0))
+        .unwrap();
+    assert!(body.contains("say before."), "{body}");
 }
 
 #[test]
