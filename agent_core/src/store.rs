@@ -109,6 +109,12 @@ impl Store {
         ))
     }
 
+    /// A store in a folder whose disk was full when it was to be opened. What is to be stored waits in memory, and each
+    /// try to store it is one to open the database first.
+    pub fn when_there_is_room(folder: &Path, error: &StoreError) -> Self {
+        Self::of(Database::unopened(folder, not_open(error)), None, None)
+    }
+
     /// A store that `open` opens when it is first used, so that a program that starts can answer before that.
     pub fn later(open: impl FnOnce() -> Self + Send + 'static) -> Self {
         let open = move || Opened::clone(&open().0);
@@ -580,6 +586,11 @@ impl Store {
             opened.database.close();
         }
     }
+}
+
+/// What is said of rows that wait for the database to be opened.
+fn not_open(error: &StoreError) -> String {
+    format!("Not saved yet: {error}. It will be saved as soon as that is done.")
 }
 
 fn nothing_is_saved(reason: &str) -> String {

@@ -81,11 +81,20 @@ pub(crate) fn edge(handle: Result<Handle, String>) -> Edge {
 
 /// Opens the store; where that can't be, one in memory that tells the reason.
 fn open_store(paths: Result<&Paths, NoHome>) -> Store {
-    match paths.map(|paths| (paths, stored(paths))) {
-        Ok((_, Ok(store))) => store,
-        Ok((paths, Err(error))) if paths.has_database() => Store::memory_in_place(format!("{error:#}")),
-        Ok((_, Err(error))) => Store::memory_because(&format!("{error:#}")),
-        Err(error) => Store::memory_because(&error.to_string()),
+    let paths = match paths {
+        Ok(paths) => paths,
+        Err(error) => return Store::memory_because(&error.to_string()),
+    };
+    match Store::open(&paths.state) {
+        Ok(store) => store,
+        Err(error) if error.is_full() => Store::when_there_is_room(&paths.state, &error),
+        Err(error) => {
+            let reason = format!("{:#}", anyhow::Error::new(error));
+            match paths.has_database() {
+                true => Store::memory_in_place(reason),
+                false => Store::memory_because(&reason),
+            }
+        }
     }
 }
 

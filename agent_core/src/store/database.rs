@@ -23,7 +23,20 @@ const LONG_PATIENCE: Duration = Duration::from_secs(600);
 /// How long the end of the store may take.
 const ENDING: Duration = Duration::from_secs(2);
 
-/// An open database.
+/// Why the database could not be opened yet; shared with the writer, who tries. Nothing for one that is open.
+#[derive(Clone, Default)]
+pub(super) struct Closed(pub(super) Arc<Mutex<Option<String>>>);
+
+impl Closed {
+    fn check(&self) -> Result<(), StoreError> {
+        match self.0.lock().clone() {
+            Some(reason) => Err(StoreError::Unread { reason }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// An open database, or one that will be opened when that is possible.
 pub(super) struct Database {
     /// What was not written yet.
     pub(super) queue: Arc<Queue>,
@@ -33,6 +46,7 @@ pub(super) struct Database {
     pub(super) given: Given,
     /// None for a store in memory.
     path: Option<PathBuf>,
+    closed: Closed,
     readers: Readers,
     /// Taken by whoever ends the store.
     writer: Mutex<Option<JoinHandle<()>>>,
@@ -41,26 +55,38 @@ pub(super) struct Database {
 impl Database {
     /// Begins to work on a file.
     pub(super) fn of_file(connection: Connection, path: PathBuf) -> Self {
-        let readers = Readers::of_file(&path);
-        Self::start(Arc::new(Mutex::new(connection)), readers, Some(path))
+        let connection = Arc::new(Mutex::new(connection));
+        let readers = Readers::of_file(&path, &connection);
+        Self::start(connection, readers, Some(path), Closed::default())
+    }
+
+    /// Waits until the database in a folder can be opened; `reason` says why it can't be now.
+    pub(super) fn unopened(folder: &Path, reason: String) -> Self {
+        let path = folder.join("state.db");
+        let nothing = Connection::open_in_memory().expect("the library has opened one in every test");
+        let nothing = Arc::new(Mutex::new(nothing));
+        let readers = Readers::of_file(&path, &nothing);
+        let closed = Closed(Arc::new(Mutex::new(Some(reason))));
+        Self::start(nothing, readers, Some(path), closed)
     }
 
     /// Begins to work in memory.
     pub(super) fn in_memory(connection: Connection) -> Self {
         let connection = Arc::new(Mutex::new(connection));
-        Self::start(connection.clone(), Readers::Memory(connection), None)
+        Self::start(connection.clone(), Readers::Memory(connection), None, Closed::default())
     }
 
-    fn start(connection: Arc<Mutex<Connection>>, readers: Readers, path: Option<PathBuf>) -> Self {
+    fn start(connection: Arc<Mutex<Connection>>, readers: Readers, path: Option<PathBuf>, closed: Closed) -> Self {
         let queue = Arc::new(Queue::default());
         let (wake, wakes) = unbounded();
-        let writer = Writer::new(connection, queue.clone(), wakes, path.as_deref());
+        let writer = Writer::new(connection, queue.clone(), wakes, path.as_deref(), closed.clone());
         let thread = thread::Builder::new().name("store".into()).spawn(move || writer.run());
         Self {
             queue,
             wake,
             given: Given::default(),
             path,
+            closed,
             readers,
             writer: Mutex::new(Some(thread.expect("a process that starts can start a thread"))),
         }
@@ -106,6 +132,7 @@ impl Database {
         what: String,
         query: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
+        self.closed.check()?;
         self.readers
             .read(query)
             .map_err(|source| self.cannot_read(what, source))
@@ -113,6 +140,7 @@ impl Database {
 
     /// Runs a query that may take long, beside all others.
     pub(super) fn search<T>(&self, query: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
+        self.closed.check()?;
         self.readers
             .search(query)
             .map_err(|source| self.cannot_read("what was said".into(), source))

@@ -1,7 +1,9 @@
 //! Reading: a few connections of its own for a file, the writer's for a store in memory.
 
+use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock, Weak};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 use parking_lot::Mutex;
@@ -24,7 +26,7 @@ pub(super) const FOUND: usize = 10;
 /// Where reads go.
 pub(super) enum Readers {
     /// To connections of their own.
-    File { reads: Pool, searches: Pool },
+    File { reads: Box<Pool>, searches: Box<Pool> },
     /// To the connection that also writes.
     Memory(Arc<Mutex<Connection>>),
 }
@@ -34,15 +36,19 @@ pub(super) struct Pool {
     path: PathBuf,
     /// Those not in use; the last used is taken first.
     idle: Mutex<Vec<Connection>>,
+    /// The file that was there at the first read.
+    inode: OnceLock<Option<u64>>,
+    /// The writer's connection: where the file is gone or another, it still has what was stored. It ends with the writer.
+    last_resort: Weak<Mutex<Connection>>,
     /// Holds a token for each connection that may still come into use.
     tokens: (Sender<()>, Receiver<()>),
 }
 
 impl Readers {
-    pub(super) fn of_file(path: &Path) -> Self {
+    pub(super) fn of_file(path: &Path, writer: &Arc<Mutex<Connection>>) -> Self {
         Self::File {
-            reads: Pool::new(path.to_owned(), READERS),
-            searches: Pool::new(path.to_owned(), SEARCHERS),
+            reads: Box::new(Pool::new(path, writer, READERS)),
+            searches: Box::new(Pool::new(path, writer, SEARCHERS)),
         }
     }
 
@@ -75,14 +81,16 @@ impl Readers {
 }
 
 impl Pool {
-    fn new(path: PathBuf, connections: usize) -> Self {
+    fn new(path: &Path, writer: &Arc<Mutex<Connection>>, connections: usize) -> Self {
         let tokens = bounded(connections);
         for _ in 0..connections {
             tokens.0.send(()).expect("a new channel with this much room takes it");
         }
         Self {
-            path,
+            path: path.to_owned(),
             idle: Mutex::default(),
+            inode: OnceLock::new(),
+            last_resort: Arc::downgrade(writer),
             tokens,
         }
     }
@@ -91,10 +99,20 @@ impl Pool {
         self.tokens.1.recv().expect("the sender is beside it");
         let _token = Token(&self.tokens.0);
         let idle = self.idle.lock().pop();
-        let connection = idle.map_or_else(|| schema::open_reader(&self.path), Ok)?;
+        let connection = match (idle, self.last_resort.upgrade()) {
+            (Some(connection), _) => connection,
+            (None, Some(writer)) if !self.is_there() => return query(&writer.lock()),
+            (None, _) => schema::open_reader(&self.path)?,
+        };
         let result = query(&connection);
         self.idle.lock().push(connection);
         result
+    }
+
+    /// Whether the file at the path is the one that was opened.
+    fn is_there(&self) -> bool {
+        let found = fs::metadata(&self.path).ok().map(|facts| facts.ino());
+        found.is_some() && *self.inode.get_or_init(|| found) == found
     }
 
     fn close(&self) {

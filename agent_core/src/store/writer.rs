@@ -1,6 +1,7 @@
 //! The one thread that writes. It owns the write connection, takes the queue from the front, and tries again what
 //! can't be written now.
 
+use std::mem;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,13 +12,15 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 
 use super::append::Append;
+use super::database::Closed;
 use super::holding::Holding;
 use super::index::Indexing;
 use super::lease::{self, Process};
-use super::log::Log;
+use super::location::Location;
+use super::log::{Log, Loss};
 use super::message::{self, Pending};
 use super::queue::{Entry, Fault, Outcome, Queue, Work};
-use super::{Durability, append, changes, ending, fork, grant, import, index, prune, room, session};
+use super::{Durability, append, changes, ending, fork, grant, import, index, not_open, prune, room, schema, session};
 use crate::clock::unix_ms;
 
 /// The longest that text of an open message is in memory only.
@@ -50,6 +53,8 @@ pub(super) struct Writer {
     wakes: Receiver<Wake>,
     /// None for a store in memory.
     path: Option<PathBuf>,
+    /// Until the database is opened there is nothing behind the connection.
+    closed: Closed,
     log: Option<Log>,
     /// This process, with its leases.
     holding: Holding,
@@ -65,6 +70,8 @@ pub(super) struct Writer {
     is_mended: bool,
     /// Something was written since the last checkpoint.
     dirty: bool,
+    /// The disk had no room for the last write.
+    is_full: bool,
     /// The database is damaged or its log is gone: nothing is written any more.
     damaged: bool,
 }
@@ -76,13 +83,15 @@ impl Writer {
         queue: Arc<Queue>,
         wakes: Receiver<Wake>,
         path: Option<&Path>,
+        closed: Closed,
     ) -> Self {
         Self {
             connection,
             queue,
             wakes,
             path: path.map(Path::to_owned),
-            log: path.map(Log::beside),
+            log: path.filter(|_| closed.0.lock().is_none()).map(Log::beside),
+            closed,
             holding: Holding::new(Process::current()),
             due: Vec::new(),
             retry: None,
@@ -90,6 +99,7 @@ impl Writer {
             indexing: Indexing::On,
             is_mended: false,
             dirty: false,
+            is_full: false,
             damaged: false,
         }
     }
@@ -135,14 +145,44 @@ impl Writer {
 
     /// Whether anything may be written; gives up if the log was replaced. To be asked before each write.
     fn may_write(&mut self) -> bool {
-        if !self.damaged && self.log.as_ref().is_some_and(Log::is_replaced) {
+        let loss = self.log.as_ref().filter(|_| !self.damaged).and_then(Log::loss);
+        if let Some(loss) = loss {
+            let place = self.place();
+            let what = match loss {
+                Loss::LogReplaced => format!("another program has replaced the log of the session database {place}"),
+                Loss::DatabaseReplaced => format!("another file has taken the place of the session database {place}"),
+                Loss::DatabaseDeleted => format!("the session database {place} was deleted"),
+            };
             self.give_up(&format!(
-                "Not saved: another program has replaced the log of the session database {}. This session goes on in \
-                 memory only. End all agents and start again.",
-                self.place()
+                "Not saved: {what}. This session goes on in memory only. End all agents and start again."
             ));
         }
         !self.damaged
+    }
+
+    /// Whether the database is open; tries to open one that is not. Rows wait meanwhile.
+    fn is_open(&mut self) -> bool {
+        if self.closed.0.lock().is_none() {
+            return true;
+        }
+        let path = self.path.as_deref().expect("a store in memory is open");
+        let folder = path.parent().expect("a database is in a folder");
+        match Location::prepare(folder).and_then(|location| schema::open(&location)) {
+            Ok(connection) => {
+                tracing::info!(path = %path.display(), "the session database is open at last");
+                self.log = Some(Log::beside(path));
+                *self.connection.lock() = connection;
+                *self.closed.0.lock() = None;
+                true
+            }
+            Err(error) => {
+                let reason = not_open(&error);
+                *self.closed.0.lock() = Some(reason.clone());
+                self.queue.set_trouble(&reason);
+                self.retry_later();
+                false
+            }
+        }
     }
 
     /// Nothing is left to do but to tidy up.
@@ -154,7 +194,14 @@ impl Writer {
     fn drain(&mut self) {
         while let Some(entry) = self.queue.first()
             && self.may_write()
+            && self.is_open()
         {
+            // Most of what a log holds is pages that the database has already: moved there, it gives its room back. That
+            // needs a little room itself, so it is tried first of all with what has come free.
+            if mem::take(&mut self.is_full) {
+                self.move_log("TRUNCATE");
+                self.keep_log_small();
+            }
             match self.write(&entry) {
                 Ok(()) => self.queue.finish_first(Outcome::Written),
                 Err(Fault::Held(held)) => self.queue.finish_first(Outcome::Held(held)),
@@ -290,13 +337,16 @@ impl Writer {
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => format!(
                 "Not saved yet: another program is writing to {place}. It will be saved as soon as that program is done."
             ),
-            Some(ErrorCode::DiskFull) => format!(
-                "Not saved yet: the disk that holds {place} is full. It will be saved as soon as there is room."
-            ),
+            Some(ErrorCode::DiskFull) => {
+                self.is_full = true;
+                format!(
+                    "Not saved yet: the disk that holds {place} is full. It will be saved as soon as there is room."
+                )
+            }
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
                 return self.give_up(&format!(
                     "Not saved: the session database {place} is damaged ({error}). This session goes on in memory \
-                     only. End all agents, then move the file and those beside it (-wal, -shm) away together."
+                     only. End all agents, then run `agent doctor --repair`, which saves what can be read."
                 ));
             }
             _ => format!("Not saved yet: can't write to {place} ({error}). It will be tried again."),
@@ -337,9 +387,7 @@ impl Writer {
 
     /// Stores the text of open messages that is due. What can't be stored is tried again later.
     fn store_pieces(&mut self, now: Instant) {
-        let (ready, later): (Vec<_>, Vec<_>) = std::mem::take(&mut self.due)
-            .into_iter()
-            .partition(|(at, _)| *at <= now);
+        let (ready, later): (Vec<_>, Vec<_>) = mem::take(&mut self.due).into_iter().partition(|(at, _)| *at <= now);
         self.due = later;
         // In order: what waits before them may be the claim of their session.
         if let Some((at, _)) = self.retry {
@@ -348,6 +396,10 @@ impl Writer {
         }
         for (_, pending) in ready {
             if !self.may_write() {
+                continue;
+            }
+            if self.closed.0.lock().is_some() {
+                self.due.push((now + IDLE, pending));
                 continue;
             }
             match self.store_piece(&pending) {
@@ -368,15 +420,26 @@ impl Writer {
 
     fn checkpoint(&mut self) {
         self.dirty = false;
-        if self.path.is_none() || !self.may_write() {
-            return;
+        if self.path.is_some() && self.may_write() {
+            self.move_log("PASSIVE");
         }
-        let result = self
-            .connection
-            .lock()
-            .query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
+    }
+
+    /// Moves the log into the database, as far as nobody reads it.
+    fn move_log(&self, how: &str) {
+        let connection = self.connection.lock();
+        let result = connection.query_row(&format!("PRAGMA wal_checkpoint({how})"), [], |_| Ok(()));
         if let Err(error) = result {
             tracing::debug!(%error, "no checkpoint");
+        }
+    }
+
+    /// From now on the log is moved long before it could fill the disk again by itself. Steps wait for that.
+    fn keep_log_small(&self) {
+        const PAGES: i64 = 64;
+        let kept = self.connection.lock().pragma_update(None, "wal_autocheckpoint", PAGES);
+        if let Err(error) = kept {
+            tracing::debug!(%error, "the log may fill the disk again");
         }
     }
 

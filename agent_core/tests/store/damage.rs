@@ -167,6 +167,45 @@ fn a_log_that_was_replaced_is_not_written_to() {
     assert_eq!(database, after, "not even a checkpoint");
 }
 
+#[test]
+fn a_database_that_was_deleted_or_replaced_is_not_written_to() {
+    type Remove = fn(&Path);
+    let cases: [(Remove, &str); 3] = [
+        (
+            |folder| fs::remove_file(folder.join("state.db")).unwrap(),
+            "was deleted",
+        ),
+        (|folder| fs::remove_dir_all(folder).unwrap(), "was deleted"),
+        (
+            |folder| {
+                fs::remove_file(folder.join("state.db")).unwrap();
+                fs::write(folder.join("state.db"), "other").unwrap();
+            },
+            "taken the place",
+        ),
+    ];
+    for (remove, says) in cases {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("state");
+        let store = Store::open(&folder).unwrap();
+        let session = create(&store, "a");
+        say(&store, &session, 1, "hello");
+        assert_eq!(all(&store, &session).len(), 1);
+        remove(&folder);
+        for seq in 2..=3 {
+            let kept = store.append(&session, vec![at(&session, seq, user("after"))], Durability::Disk);
+            assert!(
+                matches!(&kept, Kept::Waiting(reason) if reason.contains(says) && reason.contains("state.db")),
+                "{kept:?}"
+            );
+        }
+        assert_eq!(all(&store, &session).len(), 3, "the session goes on");
+        store.close();
+        let left = fs::read(folder.join("state.db")).unwrap_or_default();
+        assert!(left.is_empty() || left == b"other");
+    }
+}
+
 /// The pages that tables and indexes begin at, from 1.
 fn table_pages(database: &Path) -> Vec<usize> {
     let connection = Connection::open(database).unwrap();

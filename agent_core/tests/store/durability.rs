@@ -280,6 +280,88 @@ fn a_full_disk_keeps_rows_waiting_until_there_is_room() {
     assert_eq!(check, "ok");
 }
 
+/// Takes all the room there is, but for `spare` bytes that are taken by the file that comes back.
+fn fill(disk: &SmallDisk, spare: usize) -> std::path::PathBuf {
+    let (spared, filler) = (disk.0.path().join("spare"), disk.0.path().join("filler"));
+    std::fs::write(&spared, vec![b'x'; spare]).unwrap();
+    let mut file = std::fs::File::create(filler).unwrap();
+    while std::io::Write::write_all(&mut file, &[b'x'; 4096]).is_ok() {}
+    spared
+}
+
+#[test]
+fn a_log_that_has_filled_the_disk_gives_way_as_soon_as_there_is_a_little_room() {
+    let Some(disk) = SmallDisk::mount("size=3m") else {
+        return;
+    };
+    let spare = disk.0.path().join("spare");
+    std::fs::write(&spare, vec![b'x'; 800_000]).unwrap();
+    let store = Store::open(&disk.0.path().join("state")).unwrap();
+    let session = create(&store, "a");
+    let mut seq = 0;
+    let mut next = || {
+        seq += 1;
+        store.append(&session, vec![at(&session, seq, user("a few words"))], Durability::Disk)
+    };
+    for number in 0.. {
+        assert!(number < 1000, "the disk never became full");
+        if matches!(next(), Kept::Waiting(_)) {
+            break;
+        }
+    }
+    std::fs::remove_file(spare).unwrap();
+    wait_until("there is room again", || !store.is_behind(&session));
+    // Far more than fits behind what the log holds.
+    for _ in 0..100 {
+        next();
+    }
+    wait_until("all is stored", || !store.is_behind(&session));
+    store.close();
+    check_again(&disk.0.path().join("state"), &session, usize::try_from(seq).unwrap());
+}
+
+#[test]
+fn a_store_on_a_full_disk_is_opened_when_there_is_room() {
+    for is_new in [true, false] {
+        let Some(disk) = SmallDisk::mount("size=1m") else {
+            return;
+        };
+        let folder = disk.0.path().join("state");
+        std::fs::create_dir(&folder).unwrap();
+        if !is_new {
+            let store = Store::open(&folder).unwrap();
+            let old = create(&store, "old");
+            say(&store, &old, 1, "before");
+        }
+        let spare = fill(&disk, 400_000);
+        let error = Store::open(&folder).err().expect("there is no room");
+        assert!(error.is_full() && error.to_string().contains("is full"), "{error:?}");
+        let store = Store::when_there_is_room(&folder, &error);
+        assert_eq!(store.warning(), None, "it is told with the first row");
+        let session = create(&store, "a");
+        store.claim(&session).unwrap();
+        for seq in 1..=3 {
+            let kept = store.append(&session, vec![at(&session, seq, user("hello"))], Durability::Disk);
+            assert!(
+                matches!(&kept, Kept::Waiting(reason) if reason.contains("is full")),
+                "{kept:?}"
+            );
+        }
+        assert_eq!(all(&store, &session).len(), 3);
+        let error = store.list(None, None, 10).err().unwrap().to_string();
+        assert!(error.contains("is full"), "{error}");
+        std::fs::remove_file(spare).unwrap();
+        wait_until("it is stored", || !store.is_behind(&session));
+        say(&store, &session, 4, "after");
+        assert_eq!(
+            store.list(None, None, 10).unwrap().sessions.len(),
+            1 + usize::from(!is_new)
+        );
+        store.close();
+        check_again(&folder, &session, 4);
+    }
+}
+
 #[test]
 fn a_folder_that_cannot_be_written_is_an_error() {
     let Some(disk) = SmallDisk::mount("size=1m") else {

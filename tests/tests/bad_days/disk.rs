@@ -356,3 +356,81 @@ fn a_store_that_is_cut_off_under_a_running_agent_does_not_end_it() {
     }
     check_memory(&home, client, &[]);
 }
+
+#[test]
+fn a_home_that_is_removed_under_a_running_agent_is_told_once() {
+    let removals: [fn(&Path); 2] = [
+        |state| fs::remove_dir_all(state).unwrap(),
+        |state| fs::remove_file(state.join("state.db")).unwrap(),
+    ];
+    for remove in removals {
+        let home = Home::new();
+        let (mut client, session) = Client::with_session(&home);
+        assert_eq!(client.prompt(&session, "say one"), "end_turn");
+        remove(&home.state());
+        let from = client.log.len();
+        assert_eq!(client.prompt(&session, "say two"), "end_turn");
+        assert_eq!(client.prompt(&session, "say three"), "end_turn");
+        let told = format!(
+            "the session database {} was deleted",
+            home.state().join("state.db").display()
+        );
+        assert_eq!(times_told(&client, from, &told), 1, "{}", client.said(from));
+        assert!(
+            !home.state().join("state.db").exists(),
+            "nothing is written into its place"
+        );
+        let other = client.new_session(&home.workspace());
+        assert_eq!(client.prompt(&other, "say four"), "end_turn");
+        assert!(client.close().success());
+        let (status, shown, _) = run(home.command(&["doctor", "--offline"]), "");
+        assert!(status.success(), "{shown}");
+        let (mut client, session) = Client::with_session(&home);
+        assert_eq!(client.prompt(&session, "say five"), "end_turn");
+        wait_until("a new history has begun", || {
+            stored_turns(&home.state().join("state.db"), &session) == 1
+        });
+    }
+}
+
+/// As [`stored_turns`], of a store below another process's mounts: SQLite would follow `/proc/…/root` to our own root.
+fn turns_seen_from_outside(state: &Path, session: &str) -> i64 {
+    let copy = tempfile::tempdir().unwrap();
+    for name in ["state.db", "state.db-wal"] {
+        // The log may not be there yet.
+        let _ = fs::copy(state.join(name), copy.path().join(name));
+    }
+    match Connection::open(copy.path().join("state.db")) {
+        Ok(_) => stored_turns(&copy.path().join("state.db"), session),
+        Err(_) => -1,
+    }
+}
+
+#[test]
+fn a_disk_that_is_full_at_the_start_is_told_and_all_is_saved_when_there_is_room() {
+    let home = Home::with_config("");
+    let script = "mount -t tmpfs -o size=1m,mode=700 tmpfs \"$TALARIA_HOME\" && \
+                  { cat /dev/zero > \"$TALARIA_HOME/filler\" 2>/dev/null; exec \"$@\"; }";
+    let Some(command) = with_mounts(&home, script) else {
+        return;
+    };
+    let mut client = initialized(command);
+    let state = PathBuf::from(format!("/proc/{}/root{}", client.pid(), home.state().display()));
+    if !state.join("filler").exists() {
+        return skip("the agent's mounts can't be looked into");
+    }
+    let session = client.new_session(&home.workspace());
+    let from = client.log.len();
+    for prompt in ["say one", "say two"] {
+        assert_eq!(client.prompt(&session, prompt), "end_turn");
+    }
+    assert_eq!(times_told(&client, from, "is full"), 1, "{}", client.said(from));
+    assert_eq!(times_told(&client, from, "damaged"), 0);
+    fs::remove_file(state.join("filler")).unwrap();
+    wait_until("both turns are stored", || {
+        turns_seen_from_outside(&state, &session) == 2
+    });
+    assert_eq!(client.prompt(&session, "say three"), "end_turn");
+    assert_eq!(turns_seen_from_outside(&state, &session), 3);
+    assert_eq!(times_told(&client, from, "is full"), 1);
+}
