@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod clock;
 mod configuration;
 mod disk;
 mod processes;
