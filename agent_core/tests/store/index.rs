@@ -179,7 +179,7 @@ fn an_index_that_can_not_be_made_anew_is_said_to_be_so_each_time() {
     for _ in 0..2 {
         let error = store.search(&search("apple"), &Cancel::new()).unwrap_err().to_string();
         assert!(error.contains("can't be made anew"), "{error}");
-        assert!(error.contains("`agent doctor` looks at the database"), "{error}");
+        assert!(error.contains("`agent doctor --repair` mends the database"), "{error}");
     }
 }
 
