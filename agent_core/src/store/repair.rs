@@ -4,10 +4,12 @@
 mod alone;
 mod file;
 mod found;
+mod layout;
 mod named;
 mod recount;
 mod salvage;
 mod swap;
+mod table;
 
 use std::fs;
 use std::io;

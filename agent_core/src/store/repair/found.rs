@@ -7,7 +7,7 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
-use super::{RepairError, recount, salvage};
+use super::{RepairError, layout, recount};
 use crate::store::error::StoreError;
 use crate::store::schema;
 
@@ -42,7 +42,7 @@ pub(super) fn look(path: &Path) -> Result<Found, RepairError> {
     match origin {
         Ok(()) => {}
         Err(StoreError::Open { source, .. }) => return damage(path, source),
-        Err(StoreError::NotOurs { .. }) if salvage::schema_of(&connection).is_some() => {
+        Err(StoreError::NotOurs { .. }) if layout::schema_of(&connection).is_some() => {
             return Ok(Found::Damaged(vec!["the mark of this program is gone".to_owned()]));
         }
         Err(StoreError::Busy { path, .. }) => return Err(RepairError::InUse { path, pid: None }),
@@ -108,7 +108,7 @@ fn faults(connection: &Connection) -> rusqlite::Result<Found> {
         return Ok(Found::Damaged(faults));
     }
     // A bit in the words of the schema can give a column another name, which is no fault to SQLite.
-    if !salvage::can_work(connection)? {
+    if !layout::can_work(connection)? {
         return Ok(Found::Damaged(vec![
             "its tables are not those of its schema".to_owned(),
         ]));

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use rusqlite::types::{FromSql, Value};
 use rusqlite::{Connection, OptionalExtension};
 
-use super::salvage::KEYED;
+use super::layout::KEYED;
 use super::{Salvaged, recount};
 use crate::id::SessionId;
 
