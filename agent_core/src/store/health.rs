@@ -32,6 +32,8 @@ pub struct Health {
 pub enum Pages {
     /// Nothing is wrong.
     Whole,
+    /// Only the index of what was said, which is made anew when it is needed.
+    Index,
     /// The first faults, in SQLite's words.
     Damaged(Vec<String>),
     /// There was no time for all of them.
@@ -51,7 +53,9 @@ pub(super) fn read(connection: &Connection, limit: Duration) -> rusqlite::Result
         bytes: number("PRAGMA page_count")? * number("PRAGMA page_size")?,
         sessions: match &pages {
             Pages::Damaged(_) => number("SELECT count(*) FROM sessions WHERE messages > 0").unwrap_or(0),
-            Pages::Whole | Pages::Unfinished => number("SELECT count(*) FROM sessions WHERE messages > 0")?,
+            Pages::Whole | Pages::Index | Pages::Unfinished => {
+                number("SELECT count(*) FROM sessions WHERE messages > 0")?
+            }
         },
         pages,
     })
@@ -67,20 +71,22 @@ fn check_pages(connection: &Connection, limit: Duration) -> rusqlite::Result<Pag
         Ok(faults) => Ok(of_pages(faults)),
         Err(error) => match error.sqlite_error_code() {
             Some(ErrorCode::OperationInterrupted) => Ok(Pages::Unfinished),
-            Some(ErrorCode::DatabaseCorrupt) if index::is_damage(&error) => Ok(Pages::Whole),
+            Some(ErrorCode::DatabaseCorrupt) if index::is_damage(&error) => Ok(Pages::Index),
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Ok(Pages::Damaged(vec![error.to_string()])),
             _ => Err(error),
         },
     }
 }
 
-/// The index of what was said is none of the pages that count: it is made anew when it is needed.
-fn of_pages(mut faults: Vec<String>) -> Pages {
-    faults.retain(|fault| fault != "ok" && !fault.to_ascii_lowercase().contains("fts5"));
-    if faults.is_empty() {
-        return Pages::Whole;
+/// The index of what was said is none of the pages that count.
+fn of_pages(faults: Vec<String>) -> Pages {
+    let is_of_index = |fault: &String| fault.to_ascii_lowercase().contains("fts5");
+    let (of_index, others): (Vec<_>, Vec<_>) = faults.into_iter().filter(|fault| fault != "ok").partition(is_of_index);
+    match (others.is_empty(), of_index.is_empty()) {
+        (true, true) => Pages::Whole,
+        (true, false) => Pages::Index,
+        (false, _) => Pages::Damaged(others),
     }
-    Pages::Damaged(faults)
 }
 
 /// Does `work`, and interrupts it if it takes too long.

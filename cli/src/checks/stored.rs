@@ -64,6 +64,13 @@ fn whole(store: &Store, paths: &Paths, health: &Health) -> Finding {
     );
     match &health.pages {
         Pages::Whole => opened(store, format!("{said}, whole")),
+        Pages::Index => Finding::warning(
+            CHECK,
+            format!(
+                "{said}; the index for searches is damaged and is made anew when an agent writes to it, or by \
+                 `agent doctor --repair`"
+            ),
+        ),
         Pages::Unfinished => opened(
             store,
             format!("{said}; too large to be checked whole within {} s", LIMIT.as_secs()),
