@@ -8,7 +8,7 @@ use agent_core::visible;
 use serde::Serialize;
 
 use super::{NO_TITLE, moment, print_json, short, short_length};
-use crate::exit::Fail;
+use crate::exit::{Exit, Fail};
 use crate::terminal;
 use crate::wiring::Store;
 
@@ -78,7 +78,14 @@ fn remove(store: &Store, candidates: &[Candidate], how: &How) -> Result<(), Fail
         writeln!(terminal::stderr(), "{line}")?;
     }
     writeln!(terminal::stderr(), "{} deleted", count(gone.len()))?;
-    make_room(store)
+    make_room(store)?;
+    match kept.len() {
+        0 => Ok(()),
+        stay => Err(Fail::new(
+            Exit::Failed,
+            format!("{} of those to be deleted stay: see above for why", count(stay)),
+        )),
+    }
 }
 
 fn print(candidates: &[Candidate]) -> Result<(), Fail> {
