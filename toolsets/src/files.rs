@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
-use std::fs::{File, Metadata};
+use std::fs::{self, File, Metadata};
 use std::io::{self, Read};
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
@@ -18,6 +18,7 @@ use sha2::{Digest, Sha256};
 
 use crate::coding::SAMPLE;
 use crate::editor::{Editor, MAX_SHOWN, View};
+use crate::forbidden::Known;
 use crate::held::{self, Held};
 use crate::nearby;
 use crate::place::Places;
@@ -58,16 +59,27 @@ impl Files {
         self.open_held(place, &held)
     }
 
-    /// Opens a regular file whose path has just been found by walking from a checked place.
-    pub(crate) fn open_real(&self, place: &Place) -> Result<(File, Metadata), ToolError> {
-        self.open_at(place, CWD, place.real.as_os_str())
+    /// Opens a regular file whose path has just been found by walking from a checked place; `known` is what no tool
+    /// touches, as that was when the walk began.
+    pub(crate) fn open_real(&self, place: &Place, known: &Known) -> Result<(File, Metadata), ToolError> {
+        self.open_at(place, CWD, place.real.as_os_str(), known)
     }
 
     fn open_held(&self, place: &Place, held: &Held) -> Result<(File, Metadata), ToolError> {
-        self.open_at(place, held.folder(), held.name())
+        self.open_at(place, held.folder(), held.name(), &self.places.known())
     }
 
-    fn open_at(&self, place: &Place, folder: BorrowedFd<'_>, name: &OsStr) -> Result<(File, Metadata), ToolError> {
+    fn open_at(
+        &self,
+        place: &Place,
+        folder: BorrowedFd<'_>,
+        name: &OsStr,
+        known: &Known,
+    ) -> Result<(File, Metadata), ToolError> {
+        // Before it is opened: closing a file of the history again is what does the harm.
+        if fs::symlink_metadata(&place.real).is_ok_and(|facts| known.is(&facts)) {
+            return Err(self.places.refusal(&place.path));
+        }
         let failed = |error: io::Error| self.unreadable(place, &error);
         let facts = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).map_err(|error| failed(error.into()))?;
         self.check_kind(place, FileType::from_raw_mode(facts.st_mode))?;
@@ -79,7 +91,7 @@ impl Files {
         let facts = fstat(&file).map_err(|error| failed(error.into()))?;
         self.check_kind(place, FileType::from_raw_mode(facts.st_mode))?;
         let metadata = file.metadata().map_err(failed)?;
-        if self.places.forbids_link(&metadata) {
+        if known.is(&metadata) {
             return Err(self.places.refusal(&place.path));
         }
         Ok((file, metadata))

@@ -9,6 +9,7 @@ mod command;
 mod edit;
 mod editor;
 mod files;
+mod forbidden;
 mod git;
 mod held;
 mod input;

@@ -3,27 +3,23 @@
 //! Nothing else is judged here: whether a place outside of the roots is asked about is policy's to say.
 
 use std::ffi::OsString;
-use std::fs::{self, Metadata};
-use std::os::unix::fs::MetadataExt;
+use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use agent_core::plan::Place;
 use agent_core::tool::ToolError;
 use agent_core::workspace::Scope;
 
+use crate::forbidden::{Forbidden, Known};
 use crate::private;
 
 /// As many symbolic links as Linux follows in one path.
 const MAX_LINKS: usize = 40;
 
-/// Files of forbidden folders that are looked at for a hard link.
-const MAX_LINK_CANDIDATES: usize = 10_000;
-
 /// The places of one session.
 pub(crate) struct Places {
     cwd: PathBuf,
-    /// Real paths of the folders whose files no tool touches in any mode.
-    forbidden: Vec<PathBuf>,
+    forbidden: Forbidden,
 }
 
 impl Places {
@@ -36,18 +32,13 @@ impl Places {
         forbidden.push(PathBuf::from(format!("/proc/{}", std::process::id())));
         Self {
             cwd: normalise(&scope.cwd),
-            forbidden,
+            forbidden: Forbidden::new(forbidden),
         }
     }
 
     /// The session's folder.
     pub(crate) fn cwd(&self) -> &Path {
         &self.cwd
-    }
-
-    /// The real paths of the folders that no tool touches.
-    pub(crate) fn forbidden(&self) -> &[PathBuf] {
-        &self.forbidden
     }
 
     /// Resolves a path argument against the session's folder. `~` is a name like any other.
@@ -87,23 +78,19 @@ impl Places {
         }
     }
 
-    /// Whether a real path lies in a forbidden folder, by its name or by the folder's or file's identity.
+    /// Whether a real path lies in a folder that no tool touches, by its name or by what it leads to.
     pub(crate) fn forbids(&self, real: &Path) -> bool {
-        self.forbids_name(real)
-            || self.has_forbidden_folder(real)
-            || fs::symlink_metadata(real).is_ok_and(|metadata| self.forbids_link(&metadata))
+        self.forbids_name(real) || self.known().leads_to(real)
     }
 
-    /// Whether a real path lies in a forbidden folder by its name: what a walk asks for each entry.
+    /// Whether a real path lies in such a folder by its name.
     pub(crate) fn forbids_name(&self, real: &Path) -> bool {
-        self.forbidden.iter().any(|folder| real.starts_with(folder))
+        self.forbidden.holds(real)
     }
 
-    /// Whether a file is a second name (a hard link) of a file in a forbidden folder.
-    pub(crate) fn forbids_link(&self, metadata: &Metadata) -> bool {
-        metadata.is_file()
-            && metadata.nlink() > 1
-            && self.forbidden.iter().any(|folder| contains_file(folder, metadata))
+    /// What such folders and all that is in them are now, for who looks at many files.
+    pub(crate) fn known(&self) -> Known {
+        self.forbidden.known()
     }
 
     /// The sentence for a place that is forbidden.
@@ -114,33 +101,6 @@ impl Places {
              change in any mode; leave it alone"
         ))
     }
-
-    /// Whether one of these folders is a forbidden one under another name: a bind mount, or other capitals where these
-    /// make no difference.
-    fn has_forbidden_folder(&self, path: &Path) -> bool {
-        let metadata = |path: &Path| fs::symlink_metadata(path).ok();
-        let forbidden: Vec<Metadata> = self.forbidden.iter().filter_map(|folder| metadata(folder)).collect();
-        path.ancestors()
-            .filter_map(metadata)
-            .any(|folder| forbidden.iter().any(|forbidden| same_file(forbidden, &folder)))
-    }
-}
-
-fn same_file(one: &Metadata, other: &Metadata) -> bool {
-    one.dev() == other.dev() && one.ino() == other.ino()
-}
-
-fn contains_file(folder: &Path, file: &Metadata) -> bool {
-    if folder.starts_with("/proc") {
-        return false;
-    }
-    ignore::WalkBuilder::new(folder)
-        .standard_filters(false)
-        .build()
-        .take(MAX_LINK_CANDIDATES)
-        .filter_map(Result::ok)
-        .filter_map(|entry| entry.metadata().ok())
-        .any(|metadata| same_file(&metadata, file))
 }
 
 /// Takes `.` and `..` out by the text alone, so that every tool means the same file by the same path.

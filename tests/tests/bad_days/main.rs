@@ -5,6 +5,7 @@
 mod clock;
 mod configuration;
 mod disk;
+mod other_names;
 mod processes;
 mod repair;
 mod service;

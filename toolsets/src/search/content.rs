@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use agent_core::cancel::Cancel;
 use agent_core::plan::Place;
@@ -14,6 +15,7 @@ use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContex
 use super::page::Page;
 use super::{Output, Search, walk};
 use crate::files::Files;
+use crate::forbidden::Known;
 
 /// A longer line is cut, in characters.
 const MAX_LINE: usize = 500;
@@ -88,6 +90,7 @@ pub(super) fn search(files: &Files, search: &Search, pattern: &Pattern, cancel: 
     };
     let mut searcher = pattern.searcher(context);
     let mut walk = walk::files(files, &search.place.real, search.glob.as_ref(), cancel);
+    let known = Arc::clone(&walk.known);
     for path in &mut walk {
         let shown = search.shown(files, &path);
         let mut hits = Hits {
@@ -99,7 +102,7 @@ pub(super) fn search(files: &Files, search: &Search, pattern: &Pattern, cancel: 
             tells: false,
             after: None,
         };
-        let searched = open(files, &path).is_some_and(|file| {
+        let searched = open(files, &path, &known).is_some_and(|file| {
             let reader = UntilCancelled { file, cancel };
             searcher.search_reader(&pattern.matcher, reader, &mut hits).is_ok()
         });
@@ -147,12 +150,12 @@ impl Search {
     }
 }
 
-fn open(files: &Files, path: &Path) -> Option<File> {
+fn open(files: &Files, path: &Path, known: &Known) -> Option<File> {
     let place = Place {
         path: path.to_owned(),
         real: PathBuf::from(path),
     };
-    files.open_real(&place).ok().map(|(file, _)| file)
+    files.open_real(&place, known).ok().map(|(file, _)| file)
 }
 
 /// A file that ends with an error once the search is cancelled, since a large one without a match calls no sink.

@@ -12,6 +12,7 @@ use ignore::{DirEntry, Error, WalkBuilder};
 use parking_lot::Mutex;
 
 use crate::files::Files;
+use crate::forbidden::Known;
 
 /// Folders of version control, which hold no text of the project.
 const SKIPPED: [&str; 4] = [".git", ".hg", ".svn", ".jj"];
@@ -27,6 +28,8 @@ const LONGEST_TOLD: usize = 200;
 /// A walk under way.
 pub(crate) struct Walk<'a> {
     entries: Box<dyn Iterator<Item = Result<DirEntry, Error>> + 'a>,
+    /// What no tool touches.
+    pub(crate) known: Arc<Known>,
     /// What could not be looked into so far.
     pub(crate) unread: Unread,
     /// What was left out as it may hold secrets; the walk adds to it.
@@ -119,14 +122,15 @@ fn start(shown: &str) -> String {
 /// policy has judged it.
 pub(crate) fn files<'a>(files: &'a Files, root: &Path, glob: Option<&'a GlobMatcher>, cancel: &'a Cancel) -> Walk<'a> {
     let base = root.to_owned();
-    let forbidden: Vec<PathBuf> = files.places.forbidden().to_vec();
+    let known = Arc::new(files.places.known());
+    let seen = Arc::clone(&known);
     let secret: Arc<Mutex<Vec<PathBuf>>> = Arc::default();
     let left_out = Arc::clone(&secret);
     let keep = move |entry: &DirEntry| {
         let name = entry.file_name().to_string_lossy();
         let is_foreign = SKIPPED.contains(&name.as_ref())
             || KERNEL.iter().any(|folder| entry.path() == Path::new(folder))
-            || forbidden.iter().any(|folder| entry.path().starts_with(folder));
+            || entry.metadata().is_ok_and(|facts| seen.is(&facts));
         let is_secret = !is_foreign && is_secret_name(Path::new(name.as_ref()));
         if is_secret && entry.depth() > 0 {
             left_out.lock().push(entry.path().to_owned());
@@ -145,6 +149,7 @@ pub(crate) fn files<'a>(files: &'a Files, root: &Path, glob: Option<&'a GlobMatc
         .filter(move |entry| entry.as_ref().map_or(true, |entry| fits(entry.path())));
     Walk {
         entries: Box::new(entries),
+        known,
         unread: Unread::default(),
         secret,
     }
