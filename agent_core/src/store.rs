@@ -24,6 +24,7 @@ mod lineage;
 mod list;
 mod location;
 mod log;
+mod mending;
 mod message;
 mod moves;
 mod passage;
@@ -388,12 +389,8 @@ impl Store {
         self.nothing_more()?;
         match self.look(search, cancel) {
             Err(StoreError::Read { source, .. }) if index::is_own_fault(&source) => {
-                tracing::warn!(error = %source, "the index of the history is made anew");
-                match self.database().write(Work::Reindex) {
-                    Ok(Outcome::Written) => Ok(self.look(search, cancel)?),
-                    Ok(Outcome::Refused(reason)) => Err(SearchError::BrokenIndex { reason }),
-                    Ok(Outcome::Held(_)) | Err(_) => Err(SearchError::NoIndex),
-                }
+                self.database().mend_index(&source)?;
+                Ok(self.look(search, cancel)?)
             }
             Err(_) if cancel.is_set() => Err(SearchError::Cancelled),
             found => Ok(found?),

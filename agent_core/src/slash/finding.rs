@@ -30,10 +30,12 @@ pub(super) fn answer(store: &Store, own: &SessionId, argument: &str, cancel: &Ca
     match store.search(&search, cancel) {
         Ok(found) => Some(told(&found)),
         Err(SearchError::Cancelled) => None,
-        Err(error @ (SearchError::NoIndex | SearchError::BrokenIndex { .. } | SearchError::Store(_))) => Some(format!(
-            "Can't search: {}.",
-            visible::line(error.to_string().trim_end_matches('.'))
-        )),
+        Err(error @ (SearchError::NoIndex { .. } | SearchError::BrokenIndex { .. } | SearchError::Store(_))) => {
+            Some(format!(
+                "Can't search: {}.",
+                visible::line(error.to_string().trim_end_matches('.'))
+            ))
+        }
     }
 }
 

@@ -190,9 +190,12 @@ pub enum SearchError {
     /// The index of the history is damaged, and being made anew or waits for that.
     #[error(
         "the index of the history is damaged and is not made anew yet; search again in a moment, and if that stays so, \
-         `agent doctor --repair` mends the database"
+         `agent doctor --repair` mends the database. {reason}"
     )]
-    NoIndex,
+    NoIndex {
+        /// What it waits for, a sentence.
+        reason: String,
+    },
     /// The index of the history is damaged and can't be made anew.
     #[error("{reason}; what is stored is still listed and shown, and `agent doctor --repair` mends the database")]
     BrokenIndex {

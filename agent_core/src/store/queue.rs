@@ -123,6 +123,8 @@ struct State {
     created: HashMap<SessionId, Arc<SessionRecord>>,
     /// Why rows that had waited were refused when nobody waited for them any more; told with the session's next append.
     lost: HashMap<SessionId, String>,
+    /// Why the index could not be made anew, the beginning of a sentence. What failed once would fail again.
+    broken_index: Option<String>,
 }
 
 /// How an entry got into the queue.
@@ -159,10 +161,12 @@ impl Queue {
             state.trouble = None;
             let entry = state.entries.pop_front().expect("only the writer takes entries away");
             state.size -= entry.size;
-            if let Work::Append(append) = &entry.work
-                && matches!(outcome, Outcome::Written)
-            {
-                state.created.remove(&append.session);
+            match (&entry.work, &outcome) {
+                (Work::Append(append), Outcome::Written) => {
+                    state.created.remove(&append.session);
+                }
+                (Work::Reindex, Outcome::Refused(reason)) => state.broken_index = Some(reason.clone()),
+                _ => {}
             }
             entry
         };
@@ -201,6 +205,22 @@ impl Queue {
             return guess.to_owned();
         }
         state.trouble.get_or_insert_with(|| guess.to_owned()).clone()
+    }
+
+    /// Why the first entry can't be written now, where somebody knows.
+    pub(super) fn trouble(&self) -> Option<String> {
+        self.state.lock().trouble.clone()
+    }
+
+    /// Why the index could not be made anew, once that was tried.
+    pub(super) fn broken_index(&self) -> Option<String> {
+        self.state.lock().broken_index.clone()
+    }
+
+    /// Whether the index is being made anew, or waits for that.
+    pub(super) fn has_reindex(&self) -> bool {
+        let state = self.state.lock();
+        state.entries.iter().any(|entry| matches!(entry.work, Work::Reindex))
     }
 
     pub(super) fn create(&self, record: SessionRecord) {

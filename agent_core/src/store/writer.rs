@@ -248,6 +248,7 @@ impl Writer {
         apply(&transaction, &entry.work, &self.holding.process, self.indexing)?;
         // The index writes what it was given only now.
         transaction.commit().map_err(|error| match index::is_damage(&error) {
+            true if matches!(entry.work, Work::Reindex) => cannot_index(error),
             true => Fault::Index(error),
             false => Fault::Sql(error),
         })?;
@@ -525,12 +526,17 @@ fn apply(connection: &Connection, work: &Work, process: &Process, indexing: Inde
         Work::Import(import) => import::write(connection, import, indexing)?,
         // It has no transaction.
         Work::Vacuum => {}
-        Work::Reindex => index::rebuild(connection).map_err(|error| match index::is_own_fault(&error) {
-            true => Fault::Refused(format!("the index of the history can't be made anew ({error})")),
-            false => Fault::Sql(error),
-        })?,
+        Work::Reindex => index::rebuild(connection).map_err(cannot_index)?,
     }
     Ok(())
+}
+
+/// An index that was made anew and is at fault again is not tried once more.
+fn cannot_index(error: rusqlite::Error) -> Fault {
+    if index::is_own_fault(&error) {
+        return Fault::Refused(format!("the index of the history can't be made anew ({error})"));
+    }
+    Fault::Sql(error)
 }
 
 /// Whether another try may succeed. What can't heal must leave the queue, or nothing behind it is ever written.

@@ -8,7 +8,7 @@ use rusqlite::Connection;
 
 use crate::older::{TO_SCHEMA_5, make_older};
 use crate::search::{check_whole, command, find, go_on, hits, search, session, session_in, title};
-use crate::{agent, all, user};
+use crate::{agent, all, user, wait_until};
 
 fn fork(store: &Store, from: &SessionId, id: &str) -> SessionId {
     let id = SessionId::from(id);
@@ -181,6 +181,34 @@ fn an_index_that_can_not_be_made_anew_is_said_to_be_so_each_time() {
     let store = Store::open(folder.path()).unwrap();
     for _ in 0..2 {
         let error = store.search(&search("apple"), &Cancel::new()).unwrap_err().to_string();
+        assert!(error.contains("can't be made anew"), "{error}");
+        assert!(error.contains("`agent doctor --repair` mends the database"), "{error}");
+    }
+}
+
+#[test]
+fn an_index_whose_making_fails_when_nobody_waits_for_it_is_said_to_be_broken_from_then_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    session(&store, "a", vec![user("apple")]);
+    let outside = Connection::open(folder.path().join("state.db")).unwrap();
+    let fail = || {
+        let error = store.search(&search("apple"), &Cancel::new()).unwrap_err();
+        error.to_string()
+    };
+    outside
+        .execute_batch("DROP TABLE search; CREATE INDEX search ON events (at_ms); BEGIN IMMEDIATE")
+        .unwrap();
+    for _ in 0..2 {
+        let error = fail();
+        assert!(error.contains("not made anew yet"), "{error}");
+        assert!(error.contains("another program is writing"), "{error}");
+    }
+    outside.execute_batch("COMMIT").unwrap();
+    wait_until("the index is given up", || !fail().contains("yet"));
+    outside.execute_batch("BEGIN IMMEDIATE").unwrap();
+    for _ in 0..2 {
+        let error = fail();
         assert!(error.contains("can't be made anew"), "{error}");
         assert!(error.contains("`agent doctor --repair` mends the database"), "{error}");
     }
