@@ -10,7 +10,7 @@ use super::location::{self, Location};
 use super::{backup, index, titles};
 
 /// The steps from an empty database to the newest schema; the number of each is the schema it leads to.
-pub(super) const STEPS: [&str; 8] = [
+pub(super) const STEPS: [&str; 9] = [
     include_str!("schema_1.sql"),
     include_str!("schema_2.sql"),
     include_str!("schema_3.sql"),
@@ -19,6 +19,7 @@ pub(super) const STEPS: [&str; 8] = [
     include_str!("schema_6.sql"),
     include_str!("schema_7.sql"),
     include_str!("schema_8.sql"),
+    include_str!("schema_9.sql"),
 ];
 
 /// The first schema that has an index of what was said.

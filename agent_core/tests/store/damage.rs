@@ -52,11 +52,11 @@ fn a_newer_schema_is_refused_and_left_alone() {
     filled(folder.path());
     let database = folder.path().join("state.db");
     let connection = Connection::open(&database).unwrap();
-    connection.pragma_update(None, "user_version", 9).unwrap();
+    connection.pragma_update(None, "user_version", 10).unwrap();
     drop(connection);
     let before = fs::read(&database).unwrap();
     let error = error(folder.path());
-    assert!(error.contains("schema 9") && error.contains("up to 8"), "{error}");
+    assert!(error.contains("schema 10") && error.contains("up to 9"), "{error}");
     assert_eq!(fs::read(&database).unwrap(), before);
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use rusqlite::Connection;
 
 /// Nobody knows how sessions have ended, and several may have one title.
-pub(crate) const TO_SCHEMA_7: &str = "DROP INDEX sessions_title;
+pub(crate) const TO_SCHEMA_7: &str = "DROP INDEX sessions_archived; DROP INDEX sessions_title;
      ALTER TABLE sessions DROP COLUMN archived_ms; ALTER TABLE sessions DROP COLUMN ended_ms;
      ALTER TABLE sessions DROP COLUMN end_reason;
      PRAGMA user_version = 7;";
