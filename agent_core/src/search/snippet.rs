@@ -4,9 +4,12 @@
 //! page and nothing else.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::ops::Range;
 
-use rusqlite::{Connection, OptionalExtension, params};
+use parking_lot::Mutex;
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, params};
 
 use super::spelling::{spelled, unspelled};
 use super::{Role, key_shape};
@@ -90,31 +93,50 @@ impl Snippet {
 /// The snippets of texts, for the matches of an expression of FTS5. Where the only match is in a key, a snippet is its
 /// text's beginning.
 pub(crate) fn snippets(expression: &str, texts: &[(Role, Cow<'_, str>)]) -> rusqlite::Result<Vec<Snippet>> {
-    let page = Connection::open_in_memory()?;
-    page.execute_batch(PAGE)?;
-    // One transaction, so that the table is put in order once.
-    page.execute_batch("BEGIN")?;
     let spelled: Vec<String> = texts
         .iter()
         .map(|(_, text)| spelled(&key_shape::masked(text)))
         .collect();
+    let page = empty_page()?;
+    // It is never written: the table is empty again for the next page.
+    page.prepare_cached("BEGIN")?.execute([])?;
     for (number, ((role, _), text)) in (0_i64..).zip(texts.iter().zip(&spelled)) {
         page.prepare_cached(&format!("INSERT INTO page (rowid, {}) VALUES (?1, ?2)", role.id()))?
             .execute(params![number, text])?;
     }
-    let (open, close) = (OPEN.to_string(), CLOSE.to_string());
-    let mut highlight =
-        page.prepare("SELECT highlight(page, ?3, ?4, ?5) FROM page WHERE page MATCH ?1 AND rowid = ?2")?;
-    let mut snippets = Vec::with_capacity(texts.len());
-    for (number, ((role, _), text)) in (0_i64..).zip(texts.iter().zip(&spelled)) {
-        let found: Option<String> = highlight
-            .query_row(params![expression, number, role.column(), open, close], |row| {
-                row.get(0)
-            })
-            .optional()?;
-        snippets.push(cut(found.as_ref().unwrap_or(text)));
+    let found = marked(&page, expression)?;
+    page.prepare_cached("ROLLBACK")?.execute([])?;
+    PAGES.lock().push(page);
+    let snippets = (0..)
+        .zip(&spelled)
+        .map(|(number, text)| cut(found.get(&number).unwrap_or(text)));
+    Ok(snippets.collect())
+}
+
+/// Tables of pages that nobody uses now: to make one takes longer than to fill it. There are as many as there were
+/// searches at one time.
+static PAGES: Mutex<Vec<Connection>> = Mutex::new(Vec::new());
+
+fn empty_page() -> rusqlite::Result<Connection> {
+    if let Some(page) = PAGES.lock().pop() {
+        return Ok(page);
     }
-    Ok(snippets)
+    let page = Connection::open_in_memory()?;
+    page.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
+    page.execute_batch(PAGE)?;
+    Ok(page)
+}
+
+/// The texts of a page that match, with marks, by their numbers.
+fn marked(page: &Connection, expression: &str) -> rusqlite::Result<HashMap<i64, String>> {
+    let column = Role::ALL.map(|role| format!("WHEN {} IS NOT NULL THEN {}", role.id(), role.column()));
+    let mut statement = page.prepare_cached(&format!(
+        "SELECT rowid, highlight(page, CASE {} END, ?2, ?3) FROM page WHERE page MATCH ?1",
+        column.join(" ")
+    ))?;
+    let (open, close) = (OPEN.to_string(), CLOSE.to_string());
+    let rows = statement.query_map(params![expression, open, close], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    rows.collect()
 }
 
 /// Cuts the part around the first mark out of a spelled text with marks.
