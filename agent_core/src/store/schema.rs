@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
 use super::error::StoreError;
@@ -120,8 +121,16 @@ pub(super) fn open_reader(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(BUSY)?;
+    plan_once(&connection)?;
     connection.execute_batch("PRAGMA mmap_size = 0; PRAGMA trusted_schema = OFF; PRAGMA query_only = ON;")?;
     Ok(connection)
+}
+
+/// Has a statement planned once. Otherwise SQLite looks at what stands for its parameters and plans it anew whenever that
+/// changes, which takes longer than to run it.
+fn plan_once(connection: &Connection) -> rusqlite::Result<()> {
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
+    Ok(())
 }
 
 fn check_library() -> Result<(), StoreError> {
@@ -172,6 +181,7 @@ fn set_journal(connection: &Connection, network: bool) -> rusqlite::Result<()> {
 /// The log is moved into the database when nothing is written for a second. In between only one of 64 MiB is, which is
 /// several hundred steps without such a second: a step must not wait for the disk, and each move waits twice.
 fn set_up(connection: &Connection) -> rusqlite::Result<()> {
+    plan_once(connection)?;
     connection.execute_batch(
         "PRAGMA synchronous = NORMAL;
          PRAGMA foreign_keys = ON;
@@ -245,6 +255,8 @@ fn version(steps: usize) -> i64 {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
 
+    use rusqlite::StatementStatus;
+
     use super::*;
 
     /// The journal's mode after a store was opened on each of the given sorts of disk, one after the other.
@@ -268,5 +280,21 @@ mod tests {
         check(&[true, true], "delete");
         check(&[true, false], "delete");
         check(&[false, true], "wal");
+    }
+
+    #[test]
+    fn a_statement_is_planned_once_whatever_stands_for_its_parameters() {
+        let folder = tempfile::tempdir().unwrap();
+        let location = Location::prepare(folder.path()).unwrap();
+        let connections = [open(&location).unwrap(), open_reader(&location.database).unwrap()];
+        for connection in connections {
+            let mut statement = connection
+                .prepare("SELECT 1 FROM events JOIN sessions ON sessions.key = events.session WHERE events.id = ?1")
+                .unwrap();
+            for id in 1..=3 {
+                assert!(!statement.exists([id]).unwrap());
+            }
+            assert_eq!(statement.get_status(StatementStatus::RePrepare), 0);
+        }
     }
 }

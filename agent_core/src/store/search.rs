@@ -39,6 +39,10 @@ pub(super) fn run(connection: &Connection, search: &Search, cancel: &Cancel) -> 
     let Some(expression) = search.query.expression() else {
         return Ok(Found::default());
     };
+    // While this is open all is of one moment, and the file is locked once. Unlike a transaction's, its end can't fail.
+    let mut moment = connection.prepare_cached("SELECT 1 FROM sqlite_schema")?;
+    let mut moment = moment.query([])?;
+    moment.next()?;
     let scope = Scope::of(connection, &search.query)?;
     let ranked = rank(connection, &expression, search, &scope, cancel)?;
     let mut matches = Matches::of(&ranked.ids, &scope);
