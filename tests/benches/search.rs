@@ -2,7 +2,8 @@
 //! message so that it can be found, and how large the file is.
 #![expect(clippy::print_stdout, reason = "a table for whoever runs it")]
 
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -24,6 +25,9 @@ const OF_A_SESSION: usize = 1_000;
 const AT_ONCE: usize = 250;
 const ROUNDS: usize = 15;
 const APPENDS: usize = 1_000;
+/// Bytes of a message of the project's files, and how often these are cut.
+const PIECE: usize = 470;
+const CUTS: usize = 5;
 
 /// Words of which each message has some more often than others, as in a language.
 const WORDS: usize = 30_000;
@@ -39,7 +43,8 @@ fn main() {
     let began = Instant::now();
     let bytes = fill(&store, messages);
     table.figure(&format!("{messages} messages stored"), time(began.elapsed()), "");
-    size(&mut table, folder.path(), bytes);
+    size(&mut table, "random words", folder.path(), bytes);
+    own_files(&mut table);
     queries(&mut table, &store, folder.path());
     cancelled(&mut table, &store);
     appends(&mut table);
@@ -52,24 +57,82 @@ fn fill(store: &Store, messages: usize) -> usize {
     let words: Vec<String> = (0..WORDS).map(|_| word(&mut random)).collect();
     let mut bytes = 0;
     for first in (0..messages).step_by(OF_A_SESSION) {
-        let session = SessionId::new();
-        store.create(record(&session, Path::new(FOLDER)));
-        let numbers: Vec<usize> = (first..messages.min(first + OF_A_SESSION)).collect();
-        for numbers in numbers.chunks(AT_ONCE) {
-            let envelopes = numbers.iter().map(|number| {
-                let text = text(&mut random, &words, *number);
-                bytes += text.len();
-                envelope(&session, number - first + 1, event(*number, text))
-            });
-            let kept = store.append(&session, envelopes.collect(), Durability::Process);
-            assert!(!matches!(kept, Kept::Lost(_)), "{kept:?}");
-            while store.is_behind(&session) {
-                thread::sleep(Duration::from_millis(10));
-            }
-        }
-        store.release(&session);
+        let numbers = first..messages.min(first + OF_A_SESSION);
+        let texts: Vec<String> = numbers.map(|number| text(&mut random, &words, number)).collect();
+        bytes += texts.iter().map(String::len).sum::<usize>();
+        keep(store, texts);
     }
     bytes
+}
+
+/// Stores a session with these texts.
+fn keep(store: &Store, texts: Vec<String>) {
+    let session = SessionId::new();
+    store.create(record(&session, Path::new(FOLDER)));
+    let mut envelopes = (1..)
+        .zip(texts)
+        .map(|(seq, text)| envelope(&session, seq, event(seq, text)));
+    loop {
+        let some: Vec<Envelope> = envelopes.by_ref().take(AT_ONCE).collect();
+        if some.is_empty() {
+            break;
+        }
+        let kept = store.append(&session, some, Durability::Process);
+        assert!(!matches!(kept, Kept::Lost(_)), "{kept:?}");
+        while store.is_behind(&session) {
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
+    store.release(&session);
+}
+
+/// The size with text as people and programs write it: this project's own files, cut into messages.
+fn own_files(table: &mut Table) {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let store = Store::open(folder.path()).expect("a new store opens");
+    let mut text = String::new();
+    read(
+        Path::new(env!("CARGO_MANIFEST_DIR"))
+            .parent()
+            .expect("it is in a folder"),
+        &mut text,
+    );
+    // Cut at other places each time, so that no two messages are alike.
+    let cuts = (0..CUTS).map(|number| &text[text.ceil_char_boundary(number * PIECE / CUTS)..]);
+    let mut pieces = cuts.flat_map(pieces);
+    let mut bytes = 0;
+    loop {
+        let texts: Vec<String> = pieces.by_ref().take(OF_A_SESSION).collect();
+        if texts.is_empty() {
+            break;
+        }
+        bytes += texts.iter().map(String::len).sum::<usize>();
+        keep(&store, texts);
+    }
+    size(table, "this project's files", folder.path(), bytes);
+}
+
+/// The text of all documents and sources below a folder.
+fn read(folder: &Path, text: &mut String) {
+    let entries = fs::read_dir(folder).expect("a folder of the project can be read");
+    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    for path in paths {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if path.is_dir() && name != "target" && !name.starts_with('.') {
+            read(&path, text);
+        } else if name.ends_with(".rs") || name.ends_with(".md") {
+            text.push_str(&fs::read_to_string(&path).expect("a file of the project is text"));
+        }
+    }
+}
+
+fn pieces(mut text: &str) -> impl Iterator<Item = String> {
+    std::iter::from_fn(move || {
+        let (piece, rest) = text.split_at(text.floor_char_boundary(PIECE));
+        text = rest;
+        (!piece.is_empty()).then(|| piece.to_owned())
+    })
 }
 
 fn word(random: &mut fastrand::Rng) -> String {
@@ -123,7 +186,7 @@ fn envelope(session: &SessionId, seq: usize, event: Event) -> Envelope {
     }
 }
 
-fn size(table: &mut Table, folder: &Path, bytes: usize) {
+fn size(table: &mut Table, what: &str, folder: &Path, bytes: usize) {
     let connection = open(folder);
     let size: i64 = connection
         .query_row(
@@ -135,7 +198,7 @@ fn size(table: &mut Table, folder: &Path, bytes: usize) {
     let ratio = size as f64 / bytes as f64;
     let megabytes = |bytes: f64| format!("{:.0} MB", bytes / 1e6);
     table.goal(
-        "the file beside the text in it",
+        &format!("the file beside the text in it: {what}"),
         megabytes(size as f64),
         format!("{ratio:.2} x {}", megabytes(bytes as f64)),
         "<= 2 x",
