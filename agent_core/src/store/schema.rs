@@ -126,8 +126,8 @@ pub(super) fn open_reader(path: &Path) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// Has a statement planned once. Otherwise SQLite looks at what stands for its parameters and plans it anew whenever that
-/// changes, which takes longer than to run it.
+/// Has a statement planned once. Otherwise SQLite looks at what stands for the parameters of one over several tables, and
+/// plans it anew whenever that changes, which takes longer than to run it.
 fn plan_once(connection: &Connection) -> rusqlite::Result<()> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     Ok(())
