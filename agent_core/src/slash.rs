@@ -2,32 +2,28 @@
 //!
 //! A command is a turn of its own, shown and stored like any other, that is no part of the model's history.
 
+mod choice;
+mod context;
 mod finding;
+mod servers;
+mod tools;
 
-use std::sync::Arc;
-
-use crate::approval::Mode;
-use crate::budget;
 use crate::cancel::Cancel;
 use crate::claim;
 use crate::compact::{Compactor, Made, Reason};
 use crate::content::{Content, plain_text};
 use crate::engine::Engine;
 use crate::event::{ContextUse, Event, HistoryMove, SessionChange, StopReason};
-use crate::history::History;
 use crate::id::{MessageId, TurnId};
 use crate::line::Voice;
 use crate::nearest::nearest;
 use crate::opening;
 use crate::options;
-use crate::provider::{self, ModelRef, ProviderError, ThoughtLevel, Usage};
-use crate::server::{ServerState, ServerView};
+use crate::provider::{ProviderError, Usage};
 use crate::session::{Prompt, Session};
 use crate::title;
-use crate::tool::Tool;
 use crate::turn::TurnError;
 use crate::undo::{self, Wish};
-use crate::visible;
 
 /// A slash command as a surface offers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -320,9 +316,9 @@ fn answer(
     Ok(Some(match command.name {
         Name::Help => help(),
         Name::Version => format!("Talaria {}", env!("CARGO_PKG_VERSION")),
-        Name::Tools => tools(session),
-        Name::Mcp => servers(session),
-        Name::Context => context(engine, session)?,
+        Name::Tools => tools::answer(session),
+        Name::Mcp => servers::answer(session),
+        Name::Context => context::answer(engine, session)?,
         // Their answers are given above.
         Name::Compact | Name::TakeBack(_) => String::new(),
         Name::Clear if argument.is_empty() => "The conversation so far is forgotten. Files stay as they are.".into(),
@@ -334,15 +330,15 @@ fn answer(
             None => return Ok(None),
         },
         Name::Title => set_title(engine, session, turn, argument),
-        Name::Mode if argument.is_empty() => show_mode(session),
+        Name::Mode if argument.is_empty() => choice::modes(session),
         Name::Mode => options::set_mode(session, Some(turn), argument)
-            .map_or_else(|error| error.to_string(), |()| show_mode(session)),
-        Name::Thought if argument.is_empty() => show_thought(session),
-        Name::Thought => options::set_thought(session, Some(turn), thought_level(argument))
-            .map_or_else(|error| error.to_string(), |()| show_thought(session)),
-        Name::Model if argument.is_empty() => show_model(session),
+            .map_or_else(|error| error.to_string(), |()| choice::modes(session)),
+        Name::Thought if argument.is_empty() => choice::thought(session),
+        Name::Thought => options::set_thought(session, Some(turn), choice::thought_level(argument))
+            .map_or_else(|error| error.to_string(), |()| choice::thought(session)),
+        Name::Model if argument.is_empty() => choice::models(session),
         Name::Model => options::set_model(engine, session, Some(turn), argument)
-            .map_or_else(|error| error.to_string(), |()| show_model(session)),
+            .map_or_else(|error| error.to_string(), |()| choice::models(session)),
     }))
 }
 
@@ -352,84 +348,6 @@ fn help() -> String {
         None => format!("- `/{}`: {}\n", info.name, info.description),
     };
     COMMANDS.iter().map(line).collect()
-}
-
-fn tools(session: &Session) -> String {
-    let settings = session.settings();
-    let line = |tool: &Arc<dyn Tool>| {
-        let first = tool.spec().description.lines().next().unwrap_or_default();
-        format!("- `{}`: {first}\n", tool.spec().name)
-    };
-    // First: servers that are being started get a moment.
-    let servers = settings.workspace.servers();
-    let mut tools: String = settings.workspace.tools().iter().map(line).collect();
-    for server in servers.iter().filter(|server| server.state != ServerState::Ready) {
-        tools.push_str(&format!(
-            "- tools of the MCP server `{}` are not there now: see `/mcp`\n",
-            server.name
-        ));
-    }
-    let model = settings.provider.model();
-    if model.tools {
-        return tools;
-    }
-    format!(
-        "`{}` gets none of these, since its entry in the configuration says `tools = false`:\n\n{tools}",
-        model.name
-    )
-}
-
-fn servers(session: &Session) -> String {
-    let servers = session.settings().workspace.servers();
-    if servers.is_empty() {
-        return "This session has no MCP servers. `[mcp_servers.NAME]` in `config.toml` gives every new session one."
-            .into();
-    }
-    servers.iter().map(server).collect()
-}
-
-fn server(server: &ServerView) -> String {
-    let state = match &server.state {
-        ServerState::Starting => "is being started".to_owned(),
-        ServerState::Ready => match server.tools.len() {
-            1 => "ready, 1 tool".to_owned(),
-            tools => format!("ready, {tools} tools"),
-        },
-        ServerState::Gone(why) => format!("gone, and started again when it is needed: {why}"),
-        ServerState::Failed(why) => format!("can't be used: {why}"),
-    };
-    let place = visible::line(&server.place);
-    let line = format!("- **{}** (`{place}`): {}\n", server.name, visible::line(&state));
-    let faults = server
-        .faults
-        .iter()
-        .map(|fault| format!("  - {}\n", visible::line(fault)));
-    let tools = server.tools.iter().map(|tool| format!("  - `{tool}`\n"));
-    std::iter::once(line).chain(faults).chain(tools).collect()
-}
-
-fn context(engine: &Engine, session: &Session) -> Result<String, TurnError> {
-    let mut history = History::read(&engine.store, &session.id)?;
-    let (user, model, tools) = history.counts();
-    let (standing, settings) = (session.standing(), session.settings());
-    let used = match standing.context {
-        Some(context) if context.used > 0 => context.used,
-        _ if history.messages().is_empty() => 0,
-        _ => {
-            let system = standing.system.unwrap_or_default();
-            history.tokens(provider::fixed_size(&system, &settings.specs()))
-        }
-    };
-    let window = settings.provider.model().context_window;
-    let used = match window {
-        Some(window) => format!("About {used} of {window} tokens."),
-        None => format!("About {used} tokens; how many the model's context holds is unknown."),
-    };
-    let spent = session.standing().spent_nano_usd.map(budget::dollars);
-    let cost = spent.map_or_else(String::new, |spent| format!(" The session has cost ${spent:.4}."));
-    Ok(format!(
-        "{used} Messages: {user} of yours, {model} of the model, {tools} results of tools.{cost}"
-    ))
 }
 
 fn clear(engine: &Engine, session: &Session, turn: TurnId) -> Result<(), TurnError> {
@@ -475,92 +393,5 @@ fn set_title(engine: &Engine, session: &Session, turn: TurnId, argument: &str) -
     answer
 }
 
-fn show_mode(session: &Session) -> String {
-    let now = session.settings().mode;
-    let line = |mode: Mode| {
-        let mark = if mode == now { " (now)" } else { "" };
-        format!("- `{}`{mark}: {}\n", mode.id(), mode.description())
-    };
-    Mode::ALL.into_iter().map(line).collect()
-}
-
-/// How a person names the level that the service chooses itself.
-const AS_THE_SERVICE_HAS_IT: &str = "default";
-
-fn thought_level(argument: &str) -> Option<&str> {
-    (argument != AS_THE_SERVICE_HAS_IT).then_some(argument)
-}
-
-fn show_thought(session: &Session) -> String {
-    let now = session.settings().thought;
-    let line = |level: Option<ThoughtLevel>| {
-        let mark = if level == now { " (now)" } else { "" };
-        match level {
-            Some(level) => format!("- `{}`{mark}\n", level.id()),
-            None => format!("- `{AS_THE_SERVICE_HAS_IT}`{mark}: as the service has it\n"),
-        }
-    };
-    let levels = ThoughtLevel::ALL.into_iter().map(Some);
-    std::iter::once(None).chain(levels).map(line).collect()
-}
-
-fn show_model(session: &Session) -> String {
-    let view = session.view();
-    let line = |model: &ModelRef| {
-        let mark = if *model == view.model { " (now)" } else { "" };
-        format!("- `{model}`{mark}\n")
-    };
-    view.models.iter().map(line).collect()
-}
-
 #[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
-    use super::*;
-    use crate::content::Blob;
-
-    #[test]
-    fn every_offered_command_is_known_and_takes_its_argument_verbatim() {
-        for info in COMMANDS {
-            let command = parse(&[Content::text(format!("/{}  a  \"b\" ", info.name))]);
-            assert_eq!(command.unwrap().argument, "a  \"b\"", "{}", info.name);
-        }
-    }
-
-    #[test]
-    fn other_slash_text_is_for_the_model() {
-        let image = Content::Image {
-            mime_type: "image/png".into(),
-            data: Blob::Inline([1].into()),
-            uri: None,
-        };
-        assert_eq!(parse(&[Content::text("/etc/passwd what is it?")]), None);
-        assert_eq!(parse(&[Content::text("/helpme")]), None);
-        assert_eq!(parse(&[Content::text("see /help")]), None);
-        assert_eq!(parse(&[Content::text("/help"), image]), None);
-    }
-
-    #[test]
-    fn only_a_name_that_is_very_near_is_taken_for_a_slip() {
-        let check = |text: &str, expect| assert_eq!(slip(&[Content::text(text)]), expect, "{:.20}", text);
-        check("/modle a/b", Some(("modle", "model")));
-        check("  /Help", Some(("Help", "help")));
-        check("/serach old words", Some(("serach", "search")));
-        check("/models", Some(("models", "model")));
-        for other in [
-            "/model",
-            "/models/x",
-            "/tmp",
-            "/etc/hosts",
-            "/helpme",
-            "modle",
-            "see /modle",
-            "/",
-            "/mod-el",
-        ] {
-            check(other, None);
-        }
-        check(&format!("/{}", "m".repeat(64 << 20)), None);
-    }
-}
+mod tests;
