@@ -2,6 +2,7 @@
 
 mod key_shape;
 mod query;
+mod slip;
 mod snippet;
 mod spelling;
 
@@ -14,6 +15,7 @@ use crate::id::SessionId;
 pub use key_shape::masked;
 pub(crate) use query::Date;
 pub use query::Query;
+pub use slip::Slip;
 pub use snippet::Snippet;
 pub(crate) use snippet::{TABLE, snippets};
 pub(crate) use spelling::spelled;

@@ -162,7 +162,9 @@ fn find(store: &Store, own: SessionId, query: &str, offset: u64, cancel: &Cancel
     let found = store
         .search(&search, cancel)
         .map_err(|error| ToolError::new(format!("session_search: {error}")))?;
-    Ok(bounded(&hits(&found, offset)))
+    // Before what may be cut.
+    let slips: String = search.query.slips().iter().map(|slip| format!("{slip}\n")).collect();
+    Ok(bounded(&(slips + &hits(&found, offset))))
 }
 
 fn hits(found: &Found, offset: usize) -> String {
@@ -408,6 +410,10 @@ mod tests {
         check(json!({"query": "apple", "session": "other"}), "**apple**");
         check(json!({"query": "apple", "offset": 1}), "Nothing is found");
         check(json!({"query": 3}), "`query`");
+        check(
+            json!({"query": "apple role:assistant"}),
+            "role:assistant was searched for as text; role: takes user, agent, tool",
+        );
     }
 
     #[test]

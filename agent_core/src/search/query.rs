@@ -1,6 +1,7 @@
 //! What is looked for: the query language. It has no errors: what is no filter, no phrase and no sign is a word.
 
 use super::Role;
+use super::slip::Slip;
 use super::spelling::{has_words, spelled};
 
 /// The most characters of a query that count.
@@ -26,6 +27,8 @@ pub struct Query {
     pub(crate) until: Option<Date>,
     /// The beginning or the end of its session's id.
     pub(crate) session: Option<String>,
+    /// What among the words may have been meant as a filter.
+    slips: Vec<Slip>,
 }
 
 /// Words that must follow each other.
@@ -63,9 +66,19 @@ impl Query {
         self.words.is_empty()
     }
 
+    /// Words that look like filters and were searched for as text, since their values are none.
+    pub fn slips(&self) -> &[Slip] {
+        &self.slips
+    }
+
     fn take(&mut self, rest: &mut Rest<'_>) {
+        let signed = rest.0;
         if rest.take_minus() {
-            let phrase = rest.phrase().unwrap_or_else(|| word(rest.word()));
+            let phrase = rest.phrase().unwrap_or_else(|| {
+                let text = rest.word();
+                Slip::note(&mut self.slips, &signed[..=text.len()]);
+                word(text)
+            });
             return push(&mut self.without, phrase);
         }
         if let Some(phrase) = rest.phrase() {
@@ -78,7 +91,9 @@ impl Query {
             return;
         }
         rest.0 = before;
-        push(&mut self.words, word(rest.word()));
+        let text = rest.word();
+        Slip::note(&mut self.slips, text);
+        push(&mut self.words, word(text));
     }
 
     /// Takes a filter in; none if it is no filter, and so a word.
@@ -269,6 +284,37 @@ mod tests {
         check("a && - * \" ::", r#"("a")"#);
         check("-only -negations", "");
         check("a\0b", r#"("a b")"#);
+    }
+
+    #[test]
+    fn a_word_like_a_filter_that_is_none_is_told() {
+        let check = |text: &str, expect: &[&str]| {
+            let told: Vec<String> = Query::read(text).slips().iter().map(Slip::to_string).collect();
+            assert_eq!(told, expect, "{text}");
+        };
+        let role = "was searched for as text; role: takes user, agent, tool or title";
+        let since = "was searched for as text; since: takes a day such as 2026-01-31, or 7d for seven days ago";
+        check("role:assistant apple", &[&format!("role:assistant {role}")]);
+        check(
+            "Role:user role:user|x",
+            &[&format!("Role:user {role}"), &format!("role:user|x {role}")],
+        );
+        check("since:yesterdayy", &[&format!("since:yesterdayy {since}")]);
+        check("in: apple", &["in: was searched for as text; in: takes a folder"]);
+        check(
+            "apple -role:tool",
+            &[
+                "-role:tool left out messages with that text; role: takes user, agent, tool or title, and no `-` before it",
+            ],
+        );
+        check("role:a role:a", &[&format!("role:a {role}")]);
+        check(
+            "role:user since:7d in:x session:a until:0d \"role:x\" -\"in: y\" https://a.org foo:bar",
+            &[],
+        );
+        assert_eq!(Query::read("role:1 role:2 role:3 role:4").slips().len(), 3);
+        let long = Query::read(&format!("role:{}", "x".repeat(1000)));
+        assert!(long.slips()[0].word().chars().count() <= 61);
     }
 
     #[test]

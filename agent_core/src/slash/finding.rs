@@ -3,7 +3,7 @@
 use crate::cancel::Cancel;
 use crate::fence::code;
 use crate::id::SessionId;
-use crate::search::{Found, Hit, Query, Search, masked};
+use crate::search::{Found, Hit, Query, Search, Slip, masked};
 use crate::store::{SearchError, Store};
 use crate::visible;
 
@@ -28,7 +28,7 @@ pub(super) fn answer(store: &Store, own: &SessionId, argument: &str, cancel: &Ca
         limit: SHOWN,
     };
     match store.search(&search, cancel) {
-        Ok(found) => Some(told(&found)),
+        Ok(found) => Some(told(&found) + &slips(&search.query)),
         Err(SearchError::Cancelled) => None,
         Err(error @ (SearchError::NoIndex { .. } | SearchError::BrokenIndex { .. } | SearchError::Store(_))) => {
             Some(format!(
@@ -56,6 +56,12 @@ fn told(found: &Found) -> String {
         text.push_str(" Only the newest 20,000 matches were ranked.");
     }
     text
+}
+
+/// What may have been meant otherwise, a paragraph each.
+fn slips(query: &Query) -> String {
+    let told = |slip: &Slip| format!("\n\n{} {}.", code(slip.word()), slip.remark());
+    query.slips().iter().map(told).collect()
 }
 
 fn hit(hit: &Hit) -> String {

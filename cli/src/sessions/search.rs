@@ -104,6 +104,9 @@ fn write_notes(out: &mut dyn Write, search: &Search, found: &Found) -> std::io::
     if found.hits.is_empty() && !search.query.is_empty() {
         writeln!(out, "nothing is found")?;
     }
+    for slip in search.query.slips() {
+        writeln!(out, "{slip}")?;
+    }
     if found.more {
         writeln!(out, "there are more: --offset {}", search.offset + found.hits.len())?;
     }

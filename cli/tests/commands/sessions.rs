@@ -76,3 +76,48 @@ fn times_are_those_of_the_users_time_zone() {
         assert_ne!(moment(&utc), moment(&list("Asia/Tokyo")));
     }
 }
+
+#[test]
+fn a_fork_of_nothing_is_refused_with_the_first_row_that_would_do() {
+    let home = Home::new();
+    home.agent(&["run", "say one"]);
+    home.agent(&["run", "say two", "--continue"]);
+    let list: Value = serde_json::from_slice(&home.agent(&["sessions", "list", "--json"]).stdout).unwrap();
+    let id = list[0]["id"].as_str().unwrap();
+    let show: Value = serde_json::from_slice(&home.agent(&["sessions", "show", id, "--json"]).stdout).unwrap();
+    let mut events = show["events"].as_array().unwrap().iter();
+    let end = events.find(|event| event["event"]["event"] == "turn_finished").unwrap();
+    let first = end["seq"].as_u64().unwrap();
+    let fork = |at: u64| home.agent(&["sessions", "fork", id, "--json", "--at", &at.to_string()]);
+    for at in [0, first - 1] {
+        let refused = fork(at);
+        assert_eq!(refused.status.code(), Some(2), "{at}");
+        let expect = format!("by row {at}: the first one ends at row {first}, so --at takes {first} or more");
+        assert!(stderr(&refused).contains(&expect), "{}", stderr(&refused));
+    }
+    let forked: Value = serde_json::from_slice(&fork(first).stdout).unwrap();
+    assert_eq!(forked["messages"], 2, "{forked}");
+}
+
+#[test]
+fn what_a_search_took_otherwise_than_it_may_be_meant_is_told() {
+    let home = Home::new();
+    home.agent(&["run", "say quince"]);
+    let search = |rest: &[&str]| home.agent(&[&["sessions", "search"], rest].concat());
+    let odd = search(&["quince role:assistant since:yesterdayy", "--json"]);
+    assert_eq!((odd.status.code(), stdout(&odd).as_str()), (Some(0), "[]\n"));
+    let told = stderr(&odd);
+    assert!(
+        told.contains("role:assistant was searched for as text; role: takes user, agent, tool")
+            && told.contains("since:yesterdayy was searched for as text; since: takes a day"),
+        "{told}"
+    );
+    assert_eq!(stderr(&search(&["quince role:user since:1d"])), "");
+    let none = search(&["quince", "--limit", "0"]);
+    assert_eq!(none.status.code(), Some(2));
+    assert!(
+        stderr(&none).contains("a limit is a whole number from 1 up"),
+        "{}",
+        stderr(&none)
+    );
+}

@@ -41,6 +41,11 @@ fn the_command_finds_the_other_sessions_and_says_how_to_open_them() {
     assert!(answer.contains(r"a \***pear**\* for"), "shown as it was said: {answer}");
     assert!(told(&mut client, &own, "/search medlar").starts_with("Nothing is found"));
     assert!(told(&mut client, &own, "/search").contains("role:user"));
+    let answer = told(&mut client, &own, "/search quince role:assistant");
+    assert!(
+        answer.ends_with("`role:assistant` was searched for as text; role: takes user, agent, tool or title."),
+        "{answer}"
+    );
     // What was answered is not found in its turn.
     let from = client.log.len();
     let third = client.new_session(&home.workspace());
