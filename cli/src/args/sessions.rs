@@ -62,8 +62,8 @@ until:DATE and session:ID narrow it. docs/search.md has all of it.")]
         /// What to look for; in quotes, so that the shell leaves it as it is
         #[arg(required = true, value_name = "QUERY")]
         query: Vec<String>,
-        /// The most hits
-        #[arg(long, value_name = "N", default_value_t = 20)]
+        /// The most hits, from 1 up
+        #[arg(long, value_name = "N", default_value_t = 20, value_parser = limit)]
         limit: usize,
         /// Pass over so many hits
         #[arg(long, value_name = "N", default_value_t = 0)]
@@ -159,7 +159,7 @@ No two sessions have one title: one that another session has is refused, with th
         /// The other one's id; the beginning or the end is enough
         #[arg(value_parser = NonEmptyStringValueParser::new())]
         id: String,
-        /// Take only the turns that have ended by this row, a `seq` of `agent sessions show --json`
+        /// Take only the turns that have ended by this row, a `seq` of `agent sessions show --json`; at least one must have
         #[arg(long, value_name = "SEQ")]
         at: Option<u64>,
         /// Print the new session as a JSON object
@@ -213,6 +213,11 @@ pub(crate) enum ExportFormat {
     Jsonl,
     /// A transcript for people
     Md,
+}
+
+fn limit(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|limit| *limit > 0);
+    number.ok_or_else(|| "a limit is a whole number from 1 up".to_owned())
 }
 
 fn age(text: &str) -> Result<Duration, String> {

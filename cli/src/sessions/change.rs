@@ -2,9 +2,10 @@
 
 use std::io::Write;
 
+use agent_core::event::Event;
 use agent_core::id::SessionId;
 use agent_core::search::masked;
-use agent_core::store::{Fork, Renamed};
+use agent_core::store::{Dated, Fork, Renamed};
 use agent_core::visible;
 
 use super::{NO_TITLE, SessionJson, find, print_json, prune};
@@ -15,6 +16,9 @@ use crate::wiring::{ChangeError, Store};
 /// Begins a session with the past of another one, up to a row or all of it, and says which.
 pub(super) fn fork(store: &Store, part: &str, upto: Option<u64>, json: bool) -> Result<(), Fail> {
     let from = find(store, part)?;
+    if let Some(upto) = upto {
+        has_past(store, &from, upto)?;
+    }
     let forked = store.fork(Fork {
         from,
         upto,
@@ -35,6 +39,33 @@ pub(super) fn fork(store: &Store, part: &str, upto: Option<u64>, json: bool) -> 
         session.id
     )?;
     Ok(())
+}
+
+/// Nobody wants a fork of nothing, so a row before the first turn's end is a slip.
+fn has_past(store: &Store, from: &SessionId, upto: u64) -> Result<(), Fail> {
+    match first_end(&store.rows(from, 0, usize::MAX)?) {
+        Some(first) if first <= upto => Ok(()),
+        Some(first) => Err(Fail::usage(format!(
+            "no turn of the session {from} has ended by row {upto}: the first one ends at row {first}, so --at takes \
+             {first} or more"
+        ))),
+        None => Err(Fail::usage(format!(
+            "no turn of the session {from} has ended yet: --at has nothing to take"
+        ))),
+    }
+}
+
+/// The row that ends the first turn: its end, or the next prompt where it broke off.
+fn first_end(rows: &[Dated]) -> Option<u64> {
+    let mut first_turn = None;
+    let ends = |row: &&Dated| {
+        let (event, turn) = (&row.envelope.event, row.envelope.turn);
+        let is_prompt = matches!(event, Event::UserMessage { command: false, .. });
+        let follows = is_prompt && first_turn.is_some_and(|first| Some(first) != turn);
+        first_turn = first_turn.or(turn);
+        event.ends_turn() || follows
+    };
+    rows.iter().find(ends).map(|row| row.envelope.seq)
 }
 
 /// Gives a session another title.
