@@ -335,6 +335,8 @@ pub enum StopReason {
     Refusal,
     /// The user cancelled.
     Cancelled,
+    /// The slash command that the turn is was not done; what was answered says why.
+    NotDone,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature serde asks for")]

@@ -385,7 +385,7 @@ impl Draft {
 
 fn closing(stop: StopReason) -> Option<&'static str> {
     match stop {
-        StopReason::EndTurn | StopReason::Refusal => None,
+        StopReason::EndTurn | StopReason::Refusal | StopReason::NotDone => None,
         StopReason::MaxTokens => Some("[The reply was cut: it reached its length limit.]"),
         StopReason::MaxSteps => Some("[The turn ended: it used up its model calls.]"),
         StopReason::Budget => Some("[The turn ended: going on would have cost more than a turn may.]"),

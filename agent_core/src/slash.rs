@@ -6,6 +6,7 @@ mod choice;
 mod context;
 mod finding;
 mod servers;
+mod slip;
 mod tools;
 
 use crate::cancel::Cancel;
@@ -16,14 +17,16 @@ use crate::engine::Engine;
 use crate::event::{ContextUse, Event, HistoryMove, SessionChange, StopReason};
 use crate::id::{MessageId, TurnId};
 use crate::line::Voice;
-use crate::nearest::nearest;
 use crate::opening;
 use crate::options;
+use crate::outward::CallError;
 use crate::provider::{ProviderError, Usage};
 use crate::session::{Prompt, Session};
 use crate::title;
 use crate::turn::TurnError;
 use crate::undo::{self, Wish};
+
+pub(crate) use slip::slip;
 
 /// A slash command as a surface offers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -154,27 +157,6 @@ pub(crate) fn parse(content: &[Content]) -> Option<Command> {
     })
 }
 
-/// No longer word is a slip in the name of a command, in bytes.
-const LONGEST_SLIP: usize = 16;
-
-/// The word of a prompt that may be a slip in a command's name, with the command that is very near. A path is none, nor
-/// is a known command.
-pub(crate) fn slip(content: &[Content]) -> Option<(&str, &'static str)> {
-    let Some(Content::Text { text }) = content.first() else {
-        return None;
-    };
-    let text = text.trim_start().strip_prefix('/')?;
-    // A prompt may be one word of many megabytes, and what is compared grows with it.
-    let mut begin = text.bytes().take(LONGEST_SLIP + 1);
-    let end = begin.position(|byte| byte.is_ascii_whitespace()).unwrap_or(text.len());
-    let word = text.get(..end).filter(|word| word.len() <= LONGEST_SLIP)?;
-    if !word.bytes().all(|byte| byte.is_ascii_alphabetic()) {
-        return None;
-    }
-    let near = nearest(word, COMMANDS.iter().map(|command| command.name))?;
-    (near != word).then_some((word, near))
-}
-
 /// Whether a prompt is a command that need not wait for the running turn.
 pub(crate) fn acts_at_once(content: &[Content]) -> bool {
     parse(content).is_some_and(|command| match command.name {
@@ -198,6 +180,9 @@ pub(crate) fn steering(content: &[Content]) -> Option<Vec<Content>> {
     let command = parse(content).filter(|command| command.name == Name::Steer)?;
     (!command.argument.is_empty()).then(|| vec![Content::text(command.argument)])
 }
+
+/// What is answered: of what was done, or why it was not.
+type Told = Result<String, String>;
 
 /// Runs a command as its own turn, up to its end event.
 pub(crate) fn run(
@@ -240,21 +225,24 @@ pub(crate) fn run(
     if is_cancelled {
         return Ok((StopReason::Cancelled, Usage::default()));
     }
-    let mut stop = StopReason::EndTurn;
-    let (text, usage) = if let Some(told) = taken_back {
-        let told = told?;
-        if told.is_cancelled {
-            stop = StopReason::Cancelled;
-        }
-        (told.text, Usage::default())
+    let (text, stop, usage) = if let Some(told) = taken_back {
+        let undo::Answer { text, stop } = told?;
+        (text, stop, Usage::default())
     } else if command.name == Name::Compact {
         match compact(engine, session, command, &prompt.cancel, prompt.turn) {
             Err(TurnError::Provider(ProviderError::Cancelled)) => return Ok((StopReason::Cancelled, Usage::default())),
-            done => done?,
+            done => {
+                let (told, usage) = done?;
+                let (text, stop) = stopped(told);
+                (text, stop, usage)
+            }
         }
     } else {
         match answer(engine, session, command, prompt.turn, &prompt.cancel)? {
-            Some(text) => (text, Usage::default()),
+            Some(told) => {
+                let (text, stop) = stopped(told);
+                (text, stop, Usage::default())
+            }
             None => return Ok((StopReason::Cancelled, Usage::default())),
         }
     };
@@ -262,6 +250,13 @@ pub(crate) fn run(
     speech.say(text, &prompt.cancel);
     speech.end();
     Ok((stop, usage))
+}
+
+fn stopped(told: Told) -> (String, StopReason) {
+    match told {
+        Ok(text) => (text, StopReason::EndTurn),
+        Err(text) => (text, StopReason::NotDone),
+    }
 }
 
 fn wish(command: &Command) -> Option<Wish> {
@@ -277,7 +272,7 @@ fn compact(
     command: &Command,
     cancel: &Cancel,
     turn: TurnId,
-) -> Result<(String, Usage), TurnError> {
+) -> Result<(Told, Usage), TurnError> {
     let mut history = session.take_history().read_on(&engine.store, &session.id)?;
     let mut usage = Usage::default();
     let settings = session.settings();
@@ -292,16 +287,16 @@ fn compact(
     };
     let made = compactor.make_room(Reason::Asked, &command.argument);
     session.keep_history(history);
-    let text = match made? {
-        Made::Room { before, after } => {
-            format!("The conversation so far is summarised: about {before} tokens became {after}.")
-        }
-        Made::Nothing => "There is nothing yet that a summary would make shorter.".to_owned(),
+    let told = match made? {
+        Made::Room { before, after } => Ok(format!(
+            "The conversation so far is summarised: about {before} tokens became {after}."
+        )),
+        Made::Nothing => Ok("There is nothing yet that a summary would make shorter.".to_owned()),
         Made::NoSummary => {
-            "The model gave no summary, so nothing was changed. Try again, or begin anew with /clear.".to_owned()
+            Err("The model gave no summary, so nothing was changed. Try again, or begin anew with /clear.".to_owned())
         }
     };
-    Ok((text, usage))
+    Ok((told, usage))
 }
 
 /// None if the command was cancelled.
@@ -311,35 +306,48 @@ fn answer(
     command: &Command,
     turn: TurnId,
     cancel: &Cancel,
-) -> Result<Option<String>, TurnError> {
+) -> Result<Option<Told>, TurnError> {
     let argument = command.argument.as_str();
-    Ok(Some(match command.name {
-        Name::Help => help(),
-        Name::Version => format!("Talaria {}", env!("CARGO_PKG_VERSION")),
-        Name::Tools => tools::answer(session),
-        Name::Mcp => servers::answer(session),
-        Name::Context => context::answer(engine, session)?,
+    let told = match command.name {
+        Name::Help => Ok(help()),
+        Name::Version => Ok(format!("Talaria {}", env!("CARGO_PKG_VERSION"))),
+        Name::Tools => Ok(tools::answer(session)),
+        Name::Mcp => Ok(servers::answer(session)),
+        Name::Context => Ok(context::answer(engine, session)?),
         // Their answers are given above.
-        Name::Compact | Name::TakeBack(_) => String::new(),
-        Name::Clear if argument.is_empty() => "The conversation so far is forgotten. Files stay as they are.".into(),
-        Name::Clear => "`/clear` takes no argument, and nothing was forgotten. Say `/clear` alone.".into(),
+        Name::Compact | Name::TakeBack(_) => Ok(String::new()),
+        Name::Clear if argument.is_empty() => {
+            Ok("The conversation so far is forgotten. Files stay as they are.".into())
+        }
+        Name::Clear => Err("`/clear` takes no argument, and nothing was forgotten. Say `/clear` alone.".into()),
         // With an argument it is no command but a message.
-        Name::Steer => "`/steer` wants what to say: `/steer TEXT` reaches the running turn at its next step.".into(),
-        Name::Search => match finding::answer(&engine.store, &session.id, argument, cancel) {
-            Some(text) => text,
-            None => return Ok(None),
-        },
+        Name::Steer => {
+            Err("`/steer` wants what to say: `/steer TEXT` reaches the running turn at its next step.".into())
+        }
+        Name::Search => return Ok(finding::answer(&engine.store, &session.id, argument, cancel)),
         Name::Title => set_title(engine, session, turn, argument),
-        Name::Mode if argument.is_empty() => choice::modes(session),
-        Name::Mode => options::set_mode(session, Some(turn), argument)
-            .map_or_else(|error| error.to_string(), |()| choice::modes(session)),
-        Name::Thought if argument.is_empty() => choice::thought(session),
-        Name::Thought => options::set_thought(session, Some(turn), choice::thought_level(argument))
-            .map_or_else(|error| error.to_string(), |()| choice::thought(session)),
-        Name::Model if argument.is_empty() => choice::models(session),
-        Name::Model => options::set_model(engine, session, Some(turn), argument)
-            .map_or_else(|error| error.to_string(), |()| choice::models(session)),
-    }))
+        Name::Mode if argument.is_empty() => Ok(choice::modes(session)),
+        Name::Mode => chosen(options::set_mode(session, Some(turn), argument), || {
+            choice::modes(session)
+        }),
+        Name::Thought if argument.is_empty() => Ok(choice::thought(session)),
+        Name::Thought => {
+            let level = choice::thought_level(argument);
+            chosen(options::set_thought(session, Some(turn), level), || {
+                choice::thought(session)
+            })
+        }
+        Name::Model if argument.is_empty() => Ok(choice::models(session)),
+        Name::Model => chosen(options::set_model(engine, session, Some(turn), argument), || {
+            choice::models(session)
+        }),
+    };
+    Ok(Some(told))
+}
+
+/// What there is to choose from now, or why nothing else was chosen.
+fn chosen(set: Result<(), CallError>, choice: impl FnOnce() -> String) -> Told {
+    set.map(|()| choice()).map_err(|error| error.to_string())
 }
 
 fn help() -> String {
@@ -373,24 +381,19 @@ fn clear(engine: &Engine, session: &Session, turn: TurnId) -> Result<(), TurnErr
     Ok(())
 }
 
-fn set_title(engine: &Engine, session: &Session, turn: TurnId, argument: &str) -> String {
+fn set_title(engine: &Engine, session: &Session, turn: TurnId, argument: &str) -> Told {
     if argument.is_empty() {
         let title = session.standing().title;
-        return title.map_or_else(|| "No title yet.".into(), |title| format!("Title: {title}"));
+        return Ok(title.map_or_else(|| "No title yet.".into(), |title| format!("Title: {title}")));
     }
-    let title = match title::from_text(argument) {
-        Ok(title) => title,
-        Err(error) => return format!("The title stays as it was: {error}."),
-    };
-    let title = match engine.store.claim_title(&session.id, title) {
-        Ok(title) => title,
-        Err(error) => return format!("The title stays as it was: {error}."),
-    };
+    let title = title::from_text(argument).map_err(|error| format!("The title stays as it was: {error}."))?;
+    let claimed = engine.store.claim_title(&session.id, title);
+    let title = claimed.map_err(|error| format!("The title stays as it was: {error}."))?;
     session.change_standing(|standing| standing.title = Some(title.clone()));
     let answer = format!("Title: {title}");
     let change = SessionChange::Title(title);
     session.line.emit(Some(turn), Event::SessionChanged { change });
-    answer
+    Ok(answer)
 }
 
 #[cfg(test)]

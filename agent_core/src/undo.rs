@@ -9,7 +9,7 @@ mod told;
 
 use crate::cancel::Cancel;
 use crate::engine::Engine;
-use crate::event::{ContextUse, Event, HistoryMove, KeptFile, OldFile, SessionChange};
+use crate::event::{ContextUse, Event, HistoryMove, KeptFile, OldFile, SessionChange, StopReason};
 use crate::id::TurnId;
 use crate::provider;
 use crate::session::Session;
@@ -58,25 +58,26 @@ struct Job<'a> {
 /// What the user is told.
 pub(crate) struct Answer {
     pub(crate) text: String,
-    /// A cancel has ended it, and nothing was done.
-    pub(crate) is_cancelled: bool,
+    /// How it went: done, cancelled or not done.
+    pub(crate) stop: StopReason,
 }
 
 impl Answer {
     fn cancelled() -> Self {
         Self {
             text: told::CANCELLED.to_owned(),
-            is_cancelled: true,
+            stop: StopReason::Cancelled,
         }
     }
-}
 
-impl From<String> for Answer {
-    fn from(text: String) -> Self {
-        Self {
-            text,
-            is_cancelled: false,
-        }
+    fn done(text: String) -> Self {
+        let stop = StopReason::EndTurn;
+        Self { text, stop }
+    }
+
+    fn not_done(text: String) -> Self {
+        let stop = StopReason::NotDone;
+        Self { text, stop }
     }
 }
 
@@ -107,7 +108,7 @@ pub(crate) fn answer(
     };
     let is_list = wish == Wish::Rewind && words.is_empty();
     let Some(manner) = manner.filter(|_| count.is_some() || is_list) else {
-        return Ok(told::usage(wish).into());
+        return Ok(Answer::not_done(told::usage(wish)));
     };
     let past = Past::read(&engine.store, &session.id)?;
     let job = Job {
@@ -123,7 +124,7 @@ pub(crate) fn answer(
     match (wish, count) {
         (Wish::Redo, _) => job.redo(&past),
         (Wish::Undo | Wish::Rewind, Some(count)) => job.undo(&past, count),
-        (Wish::Undo | Wish::Rewind, None) => Ok(told::list(&past.turns).into()),
+        (Wish::Undo | Wish::Rewind, None) => Ok(Answer::done(told::list(&past.turns))),
     }
 }
 
@@ -139,7 +140,7 @@ fn manner(words: &[&str]) -> Option<Manner> {
 impl Job<'_> {
     fn undo(&self, past: &Past, count: usize) -> Result<Answer, StoreError> {
         let Some(stay) = past.turns.len().checked_sub(count).filter(|_| count > 0) else {
-            return Ok(told::too_few(past.turns.len()).into());
+            return Ok(Answer::not_done(told::too_few(past.turns.len())));
         };
         let turns = &past.turns[stay..];
         let steps: Vec<_> = turns.iter().flat_map(|turn| &turn.steps).collect();
@@ -156,7 +157,7 @@ impl Job<'_> {
 
     fn redo(&self, past: &Past) -> Result<Answer, StoreError> {
         let Some(undone) = past.undone.last() else {
-            return Ok(told::NOTHING_TO_REDO.to_owned().into());
+            return Ok(Answer::not_done(told::NOTHING_TO_REDO.to_owned()));
         };
         let steps: Vec<_> = undone.steps.iter().collect();
         let files = files::files(self, &steps, &past.broken_off, false)?;
@@ -174,13 +175,13 @@ impl Job<'_> {
             return Ok(Answer::cancelled());
         }
         if self.manner != Manner::Keep && files.iter().any(|file| file.is_left(self.manner)) {
-            return Ok(told::refused(self, &files).into());
+            return Ok(Answer::not_done(told::refused(self, &files)));
         }
         let old: Vec<OldFile> = files.iter().filter_map(|file| file.old(self.manner)).collect();
         if !old.is_empty()
             && let Err(why) = self.keep(old.clone())
         {
-            return Ok(told::not_safe(self, &why).into());
+            return Ok(Answer::not_done(told::not_safe(self, &why)));
         }
         let others = match self.put_back(&mut files) {
             Ok(others) => others,
@@ -203,7 +204,7 @@ impl Job<'_> {
         let kept = old.iter().filter_map(|old| old.bytes.as_ref());
         self.move_history(share, kept.map(|bytes| bytes.len() as u64).sum())?;
         let parent = self.store.session(&self.session.id)?.and_then(|record| record.parent);
-        Ok(told::done(self, share, &files, &others, parent.as_ref()).into())
+        Ok(Answer::done(told::done(self, share, &files, &others, parent.as_ref())))
     }
 
     /// Puts back what is to be, all or none. Whoever wants to keep what can't be put back has such files left out.
@@ -219,10 +220,12 @@ impl Job<'_> {
             }
             let can_go_on = self.manner == Manner::Keep && failed.left.is_none();
             if !can_go_on || !files::leave_out(self, files, &failed.place, &failed.why) {
-                return Err(Answer {
-                    text: told::failed(self, &failed),
-                    is_cancelled: self.cancel.is_set(),
-                });
+                let text = told::failed(self, &failed);
+                let stop = match self.cancel.is_set() {
+                    true => StopReason::Cancelled,
+                    false => StopReason::NotDone,
+                };
+                return Err(Answer { text, stop });
             }
         }
     }

@@ -304,7 +304,8 @@ impl Maker {
 
     fn stopped(&mut self, stop: StopReason) {
         let said = match stop {
-            StopReason::EndTurn => return,
+            // Of a command that was not done the answer says it.
+            StopReason::EndTurn | StopReason::NotDone => return,
             StopReason::MaxTokens => "stopped: the reply reached its length limit",
             StopReason::MaxSteps => "stopped: the turn used up its model calls",
             StopReason::Budget => "stopped: going on would have cost more than a turn may",

@@ -4,6 +4,9 @@ use crate::approval::Mode;
 use crate::provider::{ModelRef, ThoughtLevel};
 use crate::session::Session;
 
+/// How a person names the level that the service chooses itself.
+const AS_THE_SERVICE_HAS_IT: &str = "default";
+
 /// The modes, with the one that is set.
 pub(super) fn modes(session: &Session) -> String {
     let now = session.settings().mode;
@@ -13,9 +16,6 @@ pub(super) fn modes(session: &Session) -> String {
     };
     Mode::ALL.into_iter().map(line).collect()
 }
-
-/// How a person names the level that the service chooses itself.
-const AS_THE_SERVICE_HAS_IT: &str = "default";
 
 /// The level that an argument names, as options are set.
 pub(super) fn thought_level(argument: &str) -> Option<&str> {

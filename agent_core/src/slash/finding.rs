@@ -1,5 +1,6 @@
 //! `/search`: what the other sessions have of something, as Markdown.
 
+use super::Told;
 use crate::cancel::Cancel;
 use crate::fence::code;
 use crate::id::SessionId;
@@ -13,11 +14,11 @@ const SHOWN: usize = 10;
 const HOW: &str = "Say what to look for: words that must all be in one message, `\"a phrase\"`, `-word`, `prefix*`. \
                    `role:user` (or `agent`, `tool`), `in:PATH`, `since:2026-01-31`, `until:7d` and `session:ID` narrow it.";
 
-/// The answer to `/search` with an argument; none if it was cancelled.
-pub(super) fn answer(store: &Store, own: &SessionId, argument: &str, cancel: &Cancel) -> Option<String> {
+/// The answer to `/search`; none if it was cancelled.
+pub(super) fn answer(store: &Store, own: &SessionId, argument: &str, cancel: &Cancel) -> Option<Told> {
     let query = Query::read(argument);
     if query.is_empty() {
-        return Some(HOW.to_owned());
+        return Some(Err(HOW.to_owned()));
     }
     let search = Search {
         query,
@@ -28,13 +29,13 @@ pub(super) fn answer(store: &Store, own: &SessionId, argument: &str, cancel: &Ca
         limit: SHOWN,
     };
     match store.search(&search, cancel) {
-        Ok(found) => Some(told(&found) + &slips(&search.query)),
+        Ok(found) => Some(Ok(told(&found) + &slips(&search.query))),
         Err(SearchError::Cancelled) => None,
         Err(error @ (SearchError::NoIndex { .. } | SearchError::BrokenIndex { .. } | SearchError::Store(_))) => {
-            Some(format!(
+            Some(Err(format!(
                 "Can't search: {}.",
                 visible::line(error.to_string().trim_end_matches('.'))
-            ))
+            )))
         }
     }
 }

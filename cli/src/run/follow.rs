@@ -132,7 +132,11 @@ impl Course {
             // The model tried nothing more after a refusal.
             StopReason::EndTurn if self.last_call == Some(ToolStatus::Denied) => Exit::Refused,
             StopReason::EndTurn => Exit::Done,
-            StopReason::MaxTokens | StopReason::MaxSteps | StopReason::Budget | StopReason::Refusal => Exit::Failed,
+            StopReason::MaxTokens
+            | StopReason::MaxSteps
+            | StopReason::Budget
+            | StopReason::Refusal
+            | StopReason::NotDone => Exit::Failed,
             StopReason::Cancelled => Exit::Interrupted,
         }
     }
@@ -185,7 +189,7 @@ mod tests {
 
     #[test]
     fn the_exit_code_says_how_the_turn_went() {
-        use StopReason::{Cancelled, EndTurn, MaxSteps, MaxTokens, Refusal};
+        use StopReason::{Cancelled, EndTurn, MaxSteps, MaxTokens, NotDone, Refusal};
         use ToolStatus::{Completed, Denied, Failed};
         check(vec![finished(EndTurn)], Some(Exit::Done));
         check(vec![call(Failed), finished(EndTurn)], Some(Exit::Done));
@@ -199,6 +203,7 @@ mod tests {
         check(vec![finished(MaxTokens)], Some(Exit::Failed));
         check(vec![finished(MaxSteps)], Some(Exit::Failed));
         check(vec![finished(Refusal)], Some(Exit::Failed));
+        check(vec![finished(NotDone)], Some(Exit::Failed));
         check(vec![failed(ErrorClass::Timeout)], Some(Exit::TimedOut));
         check(vec![failed(ErrorClass::Auth)], Some(Exit::Failed));
         check(vec![call(Completed)], None);

@@ -193,7 +193,8 @@ impl<T: Write, S: Write> People<T, S> {
     fn stopped(&mut self, stop: StopReason) -> io::Result<()> {
         self.end_answer()?;
         match stop {
-            StopReason::EndTurn => self.close(),
+            // The answer says it.
+            StopReason::EndTurn | StopReason::NotDone => self.close(),
             StopReason::MaxTokens => self.say(WARN, "stopped: the reply reached its length limit"),
             StopReason::Budget => self.say(
                 WARN,

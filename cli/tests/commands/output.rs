@@ -51,6 +51,35 @@ fn the_exit_code_says_how_it_went() {
 }
 
 #[test]
+fn a_slash_command_that_is_not_done_is_no_success() {
+    let home = Home::new();
+    let check = |command: &str, code: i32, said: &str| {
+        let output = home.agent(&["run", command]);
+        let shown = stdout(&output);
+        assert_eq!(output.status.code(), Some(code), "{command}: {shown}");
+        assert!(shown.contains(said), "{command}: {shown}");
+    };
+    check("/mode nope", 1, "nope");
+    check("/thought nope", 1, "nope");
+    check("/model nope", 1, "nope");
+    check("/clear all", 1, "nothing was forgotten");
+    check("/undo", 1, "no turn to take back");
+    check("/undo all", 1, "Nothing was done");
+    check("/redo", 1, "nothing to redo");
+    check("/rewind 3", 1, "no turn to take back");
+    check("/rewind", 0, "no turn to take back");
+    check("/steer", 1, "/steer TEXT");
+    check("/search", 1, "what to look for");
+    check("/search role:tool", 1, "what to look for");
+    check("/search quince", 0, "Nothing is found");
+    check("/compact", 0, "nothing yet");
+    check("/clear", 0, "forgotten");
+    check("/title", 0, "No title yet");
+    let events = stdout(&home.agent(&["run", "/mode nope", "--json"]));
+    assert!(events.contains(r#""event":"turn_finished","stop":"not_done""#), "{events}");
+}
+
+#[test]
 fn the_answer_is_on_stdout_and_the_rest_on_stderr() {
     let home = Home::new();
     let edit = "replace \"hello\" with \"bye\" in a.txt";

@@ -51,7 +51,7 @@ fn every_fixed_word_is_named() {
             StopReason::MaxSteps,
             StopReason::Refusal
         ]),
-        json!([StopReason::Budget]),
+        json!([StopReason::Budget, StopReason::NotDone]),
         json!([StopReason::Cancelled, Finish::Stop, Finish::ToolCalls, Finish::Length]),
         json!([Finish::ContentFilter, Finish::Refusal]),
         json!([

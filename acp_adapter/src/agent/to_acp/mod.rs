@@ -248,7 +248,8 @@ fn ended(stop: StopReason, usage: Usage) -> PromptResponse {
 
 fn stop_reason(stop: StopReason) -> WireStopReason {
     match stop {
-        StopReason::EndTurn => WireStopReason::EndTurn,
+        // The protocol has no word for a command that was not done; the answer says it.
+        StopReason::EndTurn | StopReason::NotDone => WireStopReason::EndTurn,
         StopReason::MaxTokens => WireStopReason::MaxTokens,
         StopReason::MaxSteps | StopReason::Budget => WireStopReason::MaxTurnRequests,
         StopReason::Refusal => WireStopReason::Refusal,

@@ -14,6 +14,7 @@ pub(crate) fn rows() -> Vec<Row> {
         (StopReason::MaxSteps, "max_turn_requests"),
         (StopReason::Refusal, "refusal"),
         (StopReason::Cancelled, "cancelled"),
+        (StopReason::NotDone, "end_turn"),
     ];
     let stopped = stops.map(|(stop, name)| {
         let usage = Usage::default();
