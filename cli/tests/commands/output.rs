@@ -76,7 +76,10 @@ fn a_slash_command_that_is_not_done_is_no_success() {
     check("/clear", 0, "forgotten");
     check("/title", 0, "No title yet");
     let events = stdout(&home.agent(&["run", "/mode nope", "--json"]));
-    assert!(events.contains(r#""event":"turn_finished","stop":"not_done""#), "{events}");
+    assert!(
+        events.contains(r#""event":"turn_finished","stop":"not_done""#),
+        "{events}"
+    );
 }
 
 #[test]

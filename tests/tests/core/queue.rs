@@ -61,7 +61,14 @@ fn a_command_that_only_tells_does_not_wait_for_the_turn() {
 #[test]
 fn prompts_beyond_what_a_queue_holds_are_refused_until_it_is_shorter() {
     let mut stage = Stage::new(vec![ScriptReply::new([ScriptStep::WaitCancel]), says("Yes.")]);
-    let large = || vec![Content::text("x".repeat(40 << 20))];
+    // A little more than half. It is no text, which would be searched for a title and for commands, and indexed.
+    let large = || {
+        vec![Content::Resource {
+            uri: "file:///large".into(),
+            mime_type: None,
+            text: "x".repeat(33 << 20),
+        }]
+    };
     let prompt = |stage: &Stage, content| stage.runtime.prompt(&stage.session, content);
     stage.prompt("wait");
     let queued = prompt(&stage, large()).unwrap();
