@@ -405,10 +405,7 @@ fn doctor_tells_how_each_server_does() {
             "warning",
             "answers with 100 tools, and lists its tools on more than 100 pages",
         ),
-        (
-            "warning",
-            "lacks a tool that the configuration names (no): `mcp_servers.none.tools` chooses",
-        ),
+        ("warning", "lacks a tool that the configuration names (no); it has "),
         ("failed", "then correct `url` or `headers` of [mcp_servers.web]"),
     ]) {
         assert_eq!(server["state"], state, "{server}");

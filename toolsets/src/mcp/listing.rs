@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use agent_core::nearest::nearest;
 use agent_core::plan::ForeignTool;
 use agent_core::provider::ToolSpec;
 use agent_core::visible;
@@ -44,7 +45,8 @@ impl Listing {
         let missing = wanted.into_iter().flatten();
         let missing = missing.filter(|name| listed.iter().all(|tool| tool.name != name.as_str()));
         let missing: Vec<&str> = missing.map(String::as_str).collect();
-        let mut faults: Vec<Fault> = Fault::lacking(&missing).into_iter().collect();
+        let names: Vec<&str> = listed.iter().map(|tool| tool.name.as_ref()).collect();
+        let mut faults: Vec<Fault> = Fault::lacking(&missing, &names, server).into_iter().collect();
         if told.goes_on {
             faults.push(Fault {
                 what: format!("lists its tools on more than {PAGES} pages; those on the first {PAGES} count"),
@@ -93,12 +95,23 @@ impl Listing {
 }
 
 impl Fault {
-    /// The configuration names tools that are not listed.
-    fn lacking(names: &[&str]) -> Option<Self> {
+    /// The configuration names tools that are not among those listed.
+    fn lacking(names: &[&str], listed: &[&str], server: &str) -> Option<Self> {
         let tools = some(names.len(), "a tool", "tools")?;
+        // What compares names takes memory by their lengths.
+        let short = || listed.iter().copied().filter(|name| name.len() <= NAME);
+        let near = names
+            .first()
+            .filter(|_| names.len() == 1)
+            .and_then(|name| nearest(name, short()));
+        let has = match (near, listed) {
+            (Some(near), _) => format!("the nearest that it has is {}", shown(&[near])),
+            (None, []) => "it has none".to_owned(),
+            (None, listed) => format!("it has {}", shown(listed)),
+        };
         Some(Self {
-            what: format!("lacks {tools} that the configuration names ({})", shown(names)),
-            detail: "`tools` in its section of the configuration names what it does not list.".to_owned(),
+            what: format!("lacks {tools} that the configuration names ({}); {has}", shown(names)),
+            detail: format!("`tools` of [mcp_servers.{server}] in config.toml names what it does not list."),
         })
     }
 
@@ -267,14 +280,20 @@ mod tests {
             &[],
             Some(&[raw.to_owned()]),
             0,
-            &[&format!("lacks a tool that the configuration names ({seen})")],
+            &[&format!(
+                "lacks a tool that the configuration names ({seen}); it has none"
+            )],
         );
     }
 
     #[test]
     fn the_configuration_chooses_among_many() {
-        let wanted = ["t0299".to_owned(), "t9".to_owned()];
-        let lacks = "lacks a tool that the configuration names (t9)";
+        let wanted = ["t0299".to_owned(), "other".to_owned()];
+        let lacks = "lacks a tool that the configuration names (other); it has t0000, t0001, t0002 and 297 more";
         check(&tools(300, ""), Some(&wanted), 1, &[lacks]);
+        let near = "lacks a tool that the configuration names (t0O03); the nearest that it has is t0003";
+        check(&tools(4, ""), Some(&["t0O03".to_owned()]), 0, &[near]);
+        let two = "lacks 2 tools that the configuration names (a, b); it has t0000, t0001";
+        check(&tools(2, ""), Some(&["a".to_owned(), "b".to_owned()]), 0, &[two]);
     }
 }
