@@ -143,6 +143,11 @@ impl History {
         }
     }
 
+    /// Whether its last turn has no end, though none runs.
+    pub(crate) fn breaks_off(&self) -> bool {
+        self.turn.is_some()
+    }
+
     /// Tokens of all that is known, about, where `fixed` is what each request has beside the messages, in bytes.
     pub(crate) fn tokens(&self, fixed: usize) -> u64 {
         let calls = self.draft.calls.iter().map(|call| to_call(call).size());

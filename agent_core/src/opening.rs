@@ -127,6 +127,7 @@ pub(crate) fn restore(
         begun: record.begun.clone(),
         context: record.context,
         spent_nano_usd: record.usage.cost_nano_usd,
+        is_past_shown: false,
         key_refused: false,
         notices: fallback.into_iter().chain(notices(engine, &settings.config)).collect(),
     };

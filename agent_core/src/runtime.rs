@@ -326,7 +326,10 @@ fn open(
     match opening::open(engine, &id, folders) {
         Err(error) => engine.answer(call, Err(error)),
         Ok(session) => {
-            session.change_standing(|standing| standing.instruct(instructions));
+            session.change_standing(|standing| {
+                standing.instruct(instructions);
+                standing.is_past_shown |= replay;
+            });
             let answer = Answer::Opened(session.view());
             if replay {
                 session.line.replay(call, answer);

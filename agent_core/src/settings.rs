@@ -55,6 +55,8 @@ pub(crate) struct Standing {
     pub(crate) spent_nano_usd: Option<u64>,
     /// Notices that wait for the next turn to begin.
     pub(crate) notices: Vec<Event>,
+    /// The client was shown its past, with an end for each turn that a crash left open.
+    pub(crate) is_past_shown: bool,
     /// The model's service has refused its key.
     pub(crate) key_refused: bool,
 }

@@ -281,7 +281,7 @@ fn show_json(store: &Store, part: &str) -> Result<(), Fail> {
 
 fn show_page(store: &Store, part: &str, to: Outfile<'_>) -> Result<(), Fail> {
     let (session, rows) = one(store, part)?;
-    let page = html::page(&Transcript::of(&session, &rows));
+    let page = html::page(&transcript(store, &session, &rows)?);
     to.write(page.as_bytes())?;
     if let Some(path) = to.file() {
         writeln!(
@@ -296,9 +296,15 @@ fn show_page(store: &Store, part: &str, to: Outfile<'_>) -> Result<(), Fail> {
 fn show_transcript(store: &Store, part: &str) -> Result<(), Fail> {
     let (session, rows) = one(store, part)?;
     let mut out = anstream::stdout();
-    text::write(&mut out, &Transcript::of(&session, &rows), terminal::width())?;
+    text::write(&mut out, &transcript(store, &session, &rows)?, terminal::width())?;
     out.flush()?;
     Ok(())
+}
+
+/// A session for people, in which another process may be at work.
+fn transcript(store: &Store, session: &SessionRecord, rows: &[Dated]) -> Result<Transcript, Fail> {
+    let is_at_work = store.held_by_other(&session.id)?.is_some();
+    Ok(Transcript::of(session, rows, is_at_work))
 }
 
 /// All sessions, newest activity first.

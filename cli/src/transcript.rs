@@ -3,31 +3,29 @@
 
 pub(crate) mod html;
 pub(crate) mod markdown;
+mod output;
 pub(crate) mod text;
+mod words;
 mod wrap;
 
 use std::collections::HashMap;
 
-use agent_core::approval::{DecidedBy, Decision, Mode};
+use agent_core::approval::Mode;
 use agent_core::content::Content;
-use agent_core::event::{
-    Compaction, Display, Event, HistoryMove, PlanEntry, PlanStatus, SessionChange, Severity, StopReason, ToolOutput,
-    ToolStatus,
-};
-use agent_core::id::{ApprovalId, ToolCallId};
+use agent_core::event::{Compaction, Envelope, Event, PlanEntry, PlanStatus, SessionChange, StopReason, ToolStatus};
+use agent_core::id::{ApprovalId, ToolCallId, TurnId};
 use agent_core::plan::Plan;
 use agent_core::provider::ThoughtLevel;
 use agent_core::search::masked;
 use agent_core::store::{Dated, SessionRecord};
 use agent_core::visible;
-use jiff::Timestamp;
-use jiff::tz::TimeZone;
 
 use crate::run::people::dollars;
 use crate::run::plain::plain;
+use words::{decided, duration, moment, moved, tone};
 
-/// The longest output of a call that is shown, in bytes; of more the beginning and the end are.
-const LONGEST_OUTPUT: usize = 8 * 1024;
+/// What is said of a turn without an end.
+const CUT_OFF: &str = "cut off: the agent ended before this turn did";
 
 /// A session for people.
 pub(crate) struct Transcript {
@@ -94,11 +92,14 @@ impl Call {
 }
 
 impl Transcript {
-    /// Makes it of a session's rows.
-    pub(crate) fn of(record: &SessionRecord, rows: &[Dated]) -> Self {
+    /// Makes it of a session's rows. A turn without an end was cut off, but for the last where somebody `is_at_work`.
+    pub(crate) fn of(record: &SessionRecord, rows: &[Dated], is_at_work: bool) -> Self {
         let mut maker = Maker::default();
         for row in rows {
             maker.take(row);
+        }
+        if !is_at_work {
+            maker.cut_off();
         }
         Self {
             title: line(record.title.as_deref().unwrap_or("(no title)")),
@@ -153,6 +154,8 @@ struct Maker {
     /// Which call a question is about, and why it is asked.
     questions: HashMap<ApprovalId, String>,
     mode: Option<Mode>,
+    /// Turns whose end has not come: one, and commands that were given beside it.
+    open: Vec<TurnId>,
 }
 
 impl Maker {
@@ -173,7 +176,31 @@ impl Maker {
                 parts: Vec::new(),
             });
         }
+        self.follow(&row.envelope);
         self.event(&row.envelope.event, row.at_ms);
+    }
+
+    /// Knows which turns go on.
+    fn follow(&mut self, envelope: &Envelope) {
+        if let Event::UserMessage { command, .. } = &envelope.event {
+            // A command may have been given beside a turn that went on after it.
+            if !command {
+                self.cut_off();
+            }
+            self.open.extend(envelope.turn);
+        } else if envelope.event.ends_turn() {
+            self.open.retain(|open| Some(*open) != envelope.turn);
+        }
+    }
+
+    /// The turns that are open have no end.
+    fn cut_off(&mut self) {
+        for open in std::mem::take(&mut self.open) {
+            let number = Some(open.0);
+            if let Some(turn) = self.turns.iter_mut().rfind(|turn| turn.number == number) {
+                turn.parts.push(Part::Note(Tone::Error, CUT_OFF.to_owned()));
+            }
+        }
     }
 
     fn add(&mut self, part: Part) {
@@ -200,7 +227,7 @@ impl Maker {
                 self.change(id, |call| {
                     call.status = Some(outcome.status);
                     call.took = took;
-                    (call.output, call.cut) = output(&outcome.output, !call.diffs.is_empty());
+                    (call.output, call.cut) = output::shown(&outcome.output, !call.diffs.is_empty());
                 });
             }
             Event::ApprovalRequested { approval } => {
@@ -316,44 +343,6 @@ impl Maker {
     }
 }
 
-fn moved(why: HistoryMove) -> &'static str {
-    match why {
-        HistoryMove::Clear => "the conversation begins anew",
-        HistoryMove::Refusal => "the refused prompt is out of the conversation",
-        HistoryMove::Undo => "what came before this is taken back",
-        HistoryMove::Redo => "what was taken back is there again",
-    }
-}
-
-fn tone(severity: Severity) -> Tone {
-    match severity {
-        Severity::Info => Tone::Quiet,
-        Severity::Warning => Tone::Warning,
-        Severity::Error => Tone::Error,
-    }
-}
-
-/// A question and its answer in a line.
-fn decided(reason: &str, decision: Decision, by: DecidedBy) -> String {
-    let decision = match decision {
-        Decision::Allowed => "allowed",
-        Decision::AllowedAlways => "always allowed",
-        Decision::Rejected => "rejected",
-        Decision::Unanswered => "not answered, and so not run",
-        Decision::Cancelled => "cancelled",
-    };
-    let by = match by {
-        DecidedBy::User => " by the user",
-        DecidedBy::Timeout => ": the time was up",
-        DecidedBy::Cancel => " with the turn",
-        DecidedBy::Default => "",
-    };
-    match reason {
-        "" => format!("asked: {decision}{by}"),
-        reason => format!("asked ({reason}): {decision}{by}"),
-    }
-}
-
 fn plan(entries: &[PlanEntry]) -> Vec<(PlanStatus, String)> {
     entries
         .iter()
@@ -384,24 +373,6 @@ fn shown(content: &[Content]) -> String {
     pieces.join("\n")
 }
 
-/// What of a call's output is shown, and what is said of the rest.
-fn output(output: &ToolOutput, has_diff: bool) -> (String, Option<String>) {
-    let text = match &output.display {
-        Display::AsPlanned if has_diff => return (String::new(), None),
-        Display::Instead(text) | Display::Terminal(text) => text,
-        Display::Ran(ran) => &ran.shown,
-        Display::Prose | Display::Verbatim | Display::Json | Display::AsPlanned => &output.text,
-    };
-    let text = safe(text);
-    if text.len() <= LONGEST_OUTPUT {
-        return (text, None);
-    }
-    let head = &text[..text.floor_char_boundary(LONGEST_OUTPUT / 2)];
-    let tail = &text[text.ceil_char_boundary(text.len() - LONGEST_OUTPUT / 2)..];
-    let cut = format!("{} bytes in {} lines in all", text.len(), text.lines().count());
-    (format!("{head}\n…\n{tail}"), Some(cut))
-}
-
 /// Foreign text as it may be shown: without what looks like a key, and without what steers a terminal.
 fn safe(text: &str) -> String {
     masked(&plain(text)).into_owned()
@@ -410,27 +381,6 @@ fn safe(text: &str) -> String {
 /// The same in one line.
 fn line(text: &str) -> String {
     visible::line(&safe(text))
-}
-
-/// A time as people here read it.
-fn moment(ms: i64) -> String {
-    match Timestamp::from_millisecond(ms) {
-        Ok(timestamp) => timestamp
-            .to_zoned_datetime(TimeZone::system())
-            .strftime("%Y-%m-%d %H:%M:%S")
-            .to_string(),
-        Err(_) => "?".to_owned(),
-    }
-}
-
-/// A duration as people say it.
-fn duration(ms: i64) -> String {
-    match ms {
-        ..100 => "0.1 s".to_owned(),
-        100..60_000 => format!("{}.{} s", ms / 1000, ms % 1000 / 100),
-        60_000..3_600_000 => format!("{} min {} s", ms / 60_000, ms / 1000 % 60),
-        _ => format!("{} h {} min", ms / 3_600_000, ms / 60_000 % 60),
-    }
 }
 
 #[cfg(test)]

@@ -53,6 +53,7 @@ impl<'a> Turn<'a> {
         } else {
             (Vec::new(), None)
         };
+        let cut_off = turn.history.breaks_off() && !session.standing().is_past_shown;
         let title = title::from_prompt(&prompt.content);
         let slip = slash::slip(&prompt.content).map(slipped);
         turn.first_row = turn.emit(Event::UserMessage {
@@ -67,6 +68,9 @@ impl<'a> Turn<'a> {
             });
         }
         turn.tell_notices();
+        if cut_off {
+            turn.emit(last_was_cut_off());
+        }
         if let Some(notice) = slip {
             turn.emit(notice);
         }
@@ -123,6 +127,15 @@ fn stop_at_once(prompt: &Prompt) -> Option<StopReason> {
         Some(StopReason::EndTurn)
     } else {
         None
+    }
+}
+
+/// What the user should know of a past that nobody has shown them.
+fn last_was_cut_off() -> Event {
+    Event::Notice {
+        severity: Severity::Warning,
+        title: "the last turn was cut off: the agent ended before it was finished".to_owned(),
+        detail: Some("What it had begun may be partly done. The model is told so too.".to_owned()),
     }
 }
 

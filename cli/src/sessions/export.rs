@@ -10,12 +10,12 @@ use agent_core::search::masked;
 use agent_core::store::{Dated, SessionRecord};
 use agent_core::visible;
 
-use super::{NO_TITLE, SessionJson, one, print_json};
+use super::{NO_TITLE, SessionJson, one, print_json, transcript};
 use crate::args::ExportFormat;
 use crate::exit::{Exit, Fail};
 use crate::outfile::Outfile;
 use crate::terminal;
-use crate::transcript::{Transcript, markdown};
+use crate::transcript::markdown;
 use crate::wiring::Store;
 
 /// The largest file that is read.
@@ -42,7 +42,16 @@ pub(super) fn export(store: &Store, wish: &Wish<'_>) -> Result<(), Fail> {
         true => Keys::Exact,
         false => Keys::Masked,
     };
-    wish.to.write(&written(&record, &rows, format, keys)?)?;
+    let bytes = match format {
+        ExportFormat::Md => {
+            let mut bytes = Vec::new();
+            markdown::write(&mut bytes, &transcript(store, &record, &rows)?)?;
+            bytes
+        }
+        ExportFormat::Json => json(&record, &rows, keys)?,
+        ExportFormat::Jsonl => json_lines(&rows, keys)?,
+    };
+    wish.to.write(&bytes)?;
     if let Some(path) = wish.to.file() {
         let title = visible::line(&masked(record.title.as_deref().unwrap_or(NO_TITLE)));
         writeln!(terminal::stderr(), "{title}: written to {}", path.display())?;
@@ -58,20 +67,17 @@ fn by_ending(path: Option<&Path>) -> ExportFormat {
     }
 }
 
-fn written(record: &SessionRecord, rows: &[Dated], format: ExportFormat, keys: Keys) -> Result<Vec<u8>, Fail> {
+fn json(record: &SessionRecord, rows: &[Dated], keys: Keys) -> Result<Vec<u8>, Fail> {
+    let mut bytes = serde_json::to_vec(&portable::document(record, rows, keys))?;
+    bytes.push(b'\n');
+    Ok(bytes)
+}
+
+fn json_lines(rows: &[Dated], keys: Keys) -> Result<Vec<u8>, Fail> {
     let mut bytes = Vec::new();
-    match format {
-        ExportFormat::Json => {
-            serde_json::to_writer(&mut bytes, &portable::document(record, rows, keys))?;
-            bytes.push(b'\n');
-        }
-        ExportFormat::Jsonl => {
-            for envelope in rows.iter().filter_map(|row| portable::envelope(row, keys)) {
-                serde_json::to_writer(&mut bytes, &envelope)?;
-                bytes.push(b'\n');
-            }
-        }
-        ExportFormat::Md => markdown::write(&mut bytes, &Transcript::of(record, rows))?,
+    for envelope in rows.iter().filter_map(|row| portable::envelope(row, keys)) {
+        serde_json::to_writer(&mut bytes, &envelope)?;
+        bytes.push(b'\n');
     }
     Ok(bytes)
 }

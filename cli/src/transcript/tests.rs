@@ -1,7 +1,10 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+use agent_core::approval::{DecidedBy, Decision};
 use agent_core::change::FileChange;
-use agent_core::event::{CallInput, ContextUse, Envelope, ErrorClass, Failure, ToolCall, ToolKind, ToolOutcome};
+use agent_core::event::{
+    CallInput, ContextUse, Envelope, ErrorClass, Failure, ToolCall, ToolKind, ToolOutcome, ToolOutput,
+};
 use agent_core::id::{MessageId, TurnId};
 use agent_core::plan::Place;
 use agent_core::provider::{ModelRef, Origin, Usage};
@@ -120,7 +123,7 @@ fn transcript(events: impl IntoIterator<Item = Event>) -> Transcript {
             },
         })
         .collect();
-    Transcript::of(&record(), &rows)
+    Transcript::of(&record(), &rows, false)
 }
 
 fn as_text(events: impl IntoIterator<Item = Event>) -> String {

@@ -3,8 +3,9 @@
 use std::io::{Read, Write};
 
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
 
-use crate::home::{Home, end, lines, wait_for};
+use crate::home::{Home, end, lines, stderr, stdout, wait_for};
 
 #[test]
 fn a_signal_cancels_the_turn_and_all_its_ends_are_told() {
@@ -56,4 +57,28 @@ fn a_server_ends_cleanly_at_a_signal_and_at_the_end_of_its_input() {
             assert_eq!(end(child).status.code(), Some(0));
         }
     }
+}
+
+#[test]
+fn a_turn_that_a_crash_cut_off_is_shown_as_that_and_told_once() {
+    let home = Home::new();
+    let mut child = home.start(&["run", "run sleep 60", "--mode", "dont_ask", "--json"]);
+    let lines = lines(&mut child);
+    wait_for(&lines, "tool_started");
+    kill_process(Pid::from_child(&child), Signal::KILL).unwrap();
+    end(child);
+    let list: Value = serde_json::from_slice(&home.agent(&["sessions", "list", "--json"]).stdout).unwrap();
+    let id = list[0]["id"].as_str().unwrap();
+    let cut_off = "cut off: the agent ended before this turn did";
+    let shown = || stdout(&home.agent(&["sessions", "show", id]));
+    assert!(shown().contains(cut_off), "{}", shown());
+    let told = "the last turn was cut off: the agent ended before it was finished";
+    let next = home.agent(&["run", "say hi", "--continue"]);
+    assert!(stderr(&next).contains(told), "{}", stderr(&next));
+    let last = home.agent(&["run", "say hi", "--continue"]);
+    assert!(!stderr(&last).contains("cut off"), "{}", stderr(&last));
+    assert_eq!(shown().matches(cut_off).count(), 1, "{}", shown());
+    let page = stdout(&home.agent(&["sessions", "show", id, "--html"]));
+    let text = stdout(&home.agent(&["sessions", "export", id, "--format", "md"]));
+    assert!(page.contains(cut_off) && text.contains(cut_off), "{text}");
 }

@@ -133,6 +133,34 @@ fn an_interrupted_turn_has_a_closing_message_of_its_own() {
 }
 
 #[test]
+fn whoever_was_not_shown_that_a_turn_was_cut_off_is_told_with_the_next_prompt() {
+    let (home, mock) = serving(vec![
+        Reply::silence(),
+        Reply::text("on"),
+        Reply::silence(),
+        Reply::text("on"),
+    ]);
+    let told = "Note: the last turn was cut off: the agent ended before it was finished";
+    for (number, method, is_told) in [(0, "session/resume", true), (1, "session/load", false)] {
+        let (mut client, session) = Client::with_session(&home);
+        client.begin_prompt(&session, "go");
+        assert!(mock.wait_requests(2 * number + 1, LIMIT));
+        client.kill();
+        let mut client = Client::initialized(&home, json!({}));
+        let params = json!({"sessionId": session, "cwd": home.workspace(), "mcpServers": []});
+        client.request(method, params).unwrap();
+        let from = client.log.len();
+        client.prompt(&session, "on");
+        assert_eq!(
+            client.said(from).contains(told),
+            is_told,
+            "{method}: {}",
+            client.said(from)
+        );
+    }
+}
+
+#[test]
 fn a_start_that_can_not_succeed_is_told_on_stderr_and_not_on_stdout() {
     let home = Home::new();
     for arguments in [
