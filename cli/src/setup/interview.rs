@@ -1,7 +1,10 @@
 //! Finds out what is to be saved: from the flags, else from the configuration and the keys there are, else from the
 //! person. Saves nothing.
 
+use std::path::Path;
+
 use agent_core::config::{Api, Config, ProviderConfig};
+use agent_core::provider::ModelRef;
 use secrecy::SecretString;
 
 use super::access::{Access, Stop};
@@ -15,6 +18,7 @@ use crate::exit::{Exit, Fail};
 use crate::known::known;
 use crate::service::{self, Backend, KeyRule, Remote};
 use crate::setup_port::UserSetup;
+use crate::wiring;
 
 /// Whatever an answer can come from.
 pub(super) struct Interview<'a> {
@@ -38,9 +42,10 @@ impl Interview<'_> {
         let mut entry = self.entry(&provider)?;
         let (key, model) = match self.resolve(&provider, &entry)? {
             Backend::Offline => (KeyChoice::Stays, "offline".to_owned()),
-            Backend::Script(_) => {
-                let model = self.args.model.clone();
-                (KeyChoice::Stays, model.unwrap_or_else(|| "script".to_owned()))
+            Backend::Script(path) => {
+                let model = self.args.model.clone().unwrap_or_else(|| "script".to_owned());
+                self.check_script(&path, &provider, &model)?;
+                (KeyChoice::Stays, model)
             }
             Backend::Remote(remote) => self.service(&provider, remote, &mut entry)?,
         };
@@ -50,6 +55,19 @@ impl Interview<'_> {
             entry,
             key,
         })
+    }
+
+    /// A script that can't be played is not saved, unless it is not to be looked at.
+    fn check_script(&self, path: &Path, provider: &str, model: &str) -> Result<(), Fail> {
+        if self.args.no_check {
+            return Ok(());
+        }
+        let name = ModelRef {
+            provider: provider.to_owned(),
+            model: bare(provider, model).to_owned(),
+        };
+        let played = wiring::script(path, name).map(drop);
+        played.map_err(|why| Fail::new(Exit::Failed, format!("{why}; nothing was saved")))
     }
 
     /// An address at which nobody answered may be replaced: it was not given by a flag.

@@ -18,3 +18,35 @@ fn the_script_of_the_document_is_played() {
         assert!(side.contains(part), "{part}: {side}");
     }
 }
+
+#[test]
+fn setup_saves_no_script_that_can_not_be_played() {
+    let home = Home::new();
+    let path = home.workspace().join("demo.json");
+    let setup = |more: &[&str]| {
+        let mut command = home.command(&["setup", "--provider", "demo", "--api", "script", "--base-url"]);
+        command.arg(&path).args(more);
+        run(command, "")
+    };
+    for (script, why) in [
+        (None, "can't read the script"),
+        (Some("{\"replies\": [{\"step\": []}]}"), "at `replies[0].step`"),
+        (Some("hello"), "makes no sense"),
+    ] {
+        if let Some(script) = script {
+            std::fs::write(&path, script).unwrap();
+        }
+        let (status, _, side) = setup(&[]);
+        assert_eq!(status.code(), Some(1), "{side}");
+        assert!(
+            side.contains(why) && side.contains("nothing was saved"),
+            "{why}: {side}"
+        );
+        let (_, model, _) = run(home.command(&["models"]), "");
+        assert!(!model.contains("demo"), "{model}");
+    }
+    assert!(setup(&["--no-check"]).0.success(), "it is not to be looked at");
+    std::fs::write(&path, "{\"replies\": []}").unwrap();
+    let (status, _, side) = setup(&[]);
+    assert!(status.success(), "{side}");
+}
