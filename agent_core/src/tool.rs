@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::asker::Terminal;
 use crate::cancel::Cancel;
-use crate::event::{OldFile, PlanEntry, Progress, ToolKind, ToolOutput};
+use crate::event::{Event, OldFile, PlanEntry, Progress, ToolKind, ToolOutput};
 use crate::plan::{Location, Plan};
 use crate::provider::ToolSpec;
 
@@ -43,6 +43,10 @@ pub trait Tool: Send + Sync {
     fn limit(&self, _input: &Value) -> Limit {
         Limit::Usual
     }
+
+    /// Waits for what all calls of it need, before one is planned: on the turn's thread, bounded in time, up to a cancel,
+    /// and with a wait of more than a moment told.
+    fn get_ready(&self, _cancel: &Cancel, _tell: &mut dyn FnMut(Event)) {}
 
     /// Works out what the call would do, without doing it. Nobody waits for it after `cancel` has been set.
     ///

@@ -13,7 +13,7 @@ use std::time::Duration;
 use agent_core::asker::Asker;
 use agent_core::cancel::Cancel;
 use agent_core::config::{Config, TerminalBackend};
-use agent_core::event::{Display, Ran, ToolKind, ToolOutput};
+use agent_core::event::{Display, Event, Ran, ToolKind, ToolOutput};
 use agent_core::plan::{CommandPlan, Place, Plan};
 use agent_core::provider::ToolSpec;
 use agent_core::tool::{Action, Limit, Planned, Report, Run, Tool, ToolError};
@@ -174,6 +174,11 @@ impl Tool for Terminal {
         let args = input::parse::<Args>("terminal", input).ok();
         let asked = args.and_then(|args| seconds(args.timeout?).ok());
         Limit::Own(asked.unwrap_or(self.limit) + MARGIN)
+    }
+
+    fn get_ready(&self, cancel: &Cancel, tell: &mut dyn FnMut(Event)) {
+        self.processes
+            .wait_for_programs(cancel, "The first command waits for it.", tell);
     }
 
     fn plan(&self, input: &Value, _cancel: &Cancel) -> Result<Planned, ToolError> {

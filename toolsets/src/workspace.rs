@@ -7,7 +7,7 @@ use agent_core::asker::Asker;
 use agent_core::cancel::Cancel;
 use agent_core::config::{Config, FilesBackend};
 use agent_core::content::Content;
-use agent_core::event::{Event, PlanEntry, Severity};
+use agent_core::event::{Event, PlanEntry};
 use agent_core::id::SessionId;
 use agent_core::plan::Place;
 use agent_core::server::{Server, ServerView, Transport};
@@ -134,18 +134,6 @@ fn starts_servers(scope: &Scope, config: &Config) -> bool {
     scope.servers.iter().any(is_program) || config.mcp_servers.values().any(|server| server.command.is_some())
 }
 
-/// What the user is told while no server can be started yet, through no fault of theirs.
-fn slow_shell(shell: &Path, seconds: u64) -> Event {
-    Event::Notice {
-        severity: Severity::Info,
-        title: format!(
-            "waiting for the login shell to say its PATH, {seconds} s at most: `{}`",
-            shell.display()
-        ),
-        detail: Some("MCP servers are started with it. Is something slow in the shell's start-up files?".into()),
-    }
-}
-
 /// The editor, if it is to serve files.
 fn editor(scope: &Scope, config: &Config, asker: &Asker, runs: &Arc<Runs>) -> Option<Editor> {
     let roots: Vec<PathBuf> = scope.roots().cloned().collect();
@@ -223,7 +211,7 @@ impl Workspace for LocalWorkspace {
     fn get_ready(&self, cancel: &Cancel, tell: &mut dyn FnMut(Event)) {
         if self.starts_servers {
             self.processes
-                .wait_for_programs(cancel, |shell, seconds| tell(slow_shell(shell, seconds)));
+                .wait_for_programs(cancel, "MCP servers are started with it.", tell);
         }
         self.servers.get_ready(cancel, tell);
     }

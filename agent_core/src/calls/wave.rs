@@ -79,7 +79,11 @@ impl<'t, 'a> Wave<'t, 'a> {
                 return None;
             }
         };
-        if self.turn.cancel().is_set() {
+        let cancel = self.turn.cancel().clone();
+        tool.get_ready(&cancel, &mut |notice| {
+            self.turn.emit(notice);
+        });
+        if cancel.is_set() {
             guard.finish(self.turn, ended(ToolStatus::Cancelled, NOT_BEGUN));
             return None;
         }

@@ -1,7 +1,8 @@
 //! What is printed where, and with which code it ends.
 
-use std::fs;
+use std::fs::{self, Permissions};
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 
 use serde_json::Value;
 
@@ -183,4 +184,23 @@ fn a_silent_call_shows_on_a_terminal_that_it_goes_on_and_nowhere_else() {
     assert_eq!(end(child).status.code(), Some(0));
     let side = stderr(&home.agent(&args));
     assert!(side.contains("• $ sleep 4 … done") && !side.contains(" s)"), "{side}");
+}
+
+#[test]
+fn a_slow_login_shell_that_the_first_command_waits_for_is_told() {
+    let home = Home::new();
+    let shell = home.work().join("slow-shell");
+    fs::write(&shell, "#!/bin/sh\nexec sleep 60\n").unwrap();
+    fs::set_permissions(&shell, Permissions::from_mode(0o700)).unwrap();
+    let run = |prompt: &str| {
+        let mut command = home.command(env!("CARGO_BIN_EXE_agent"));
+        command.env("SHELL", &shell).args(["run", prompt, "--mode", "dont_ask"]);
+        stderr(&end(command.spawn().unwrap()))
+    };
+    let told = "waiting for the login shell to say its PATH, 2 s at most: `";
+    let side = run("run echo hi");
+    assert_eq!(side.matches(told).count(), 1, "{side}");
+    assert!(side.contains("The first command waits for it."), "{side}");
+    let side = run("list");
+    assert!(!side.contains(told), "{side}");
 }

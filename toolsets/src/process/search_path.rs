@@ -11,6 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 use agent_core::cancel::Cancel;
+use agent_core::event::{Event, Severity};
 use crossbeam_channel::{after, bounded};
 
 use super::environment::{Environment, own_path};
@@ -26,8 +27,13 @@ const GRACE: Duration = Duration::from_millis(300);
 static PATH: OnceLock<OsString> = OnceLock::new();
 
 /// Waits until it is known where programs are looked for, or for a cancel. A wait that takes a moment is told, once, with
-/// the shell and the seconds it has at most.
-pub(crate) fn wait_until_known(environment: &Environment, cancel: &Cancel, tell: impl FnOnce(&Path, u64)) {
+/// what it is `needed_for`, a sentence.
+pub(crate) fn wait_until_known(
+    environment: &Environment,
+    cancel: &Cancel,
+    needed_for: &str,
+    tell: &mut dyn FnMut(Event),
+) {
     let Some(shell) = login_shell().filter(|_| !is_known()) else {
         return;
     };
@@ -45,11 +51,24 @@ pub(crate) fn wait_until_known(environment: &Environment, cancel: &Cancel, tell:
     crossbeam_channel::select! {
         recv(answered) -> _ => return,
         recv(cancel.closed()) -> _ => return,
-        recv(after(MOMENT)) -> _ => tell(&shell, LIMIT.as_secs()),
+        recv(after(MOMENT)) -> _ => tell(slow_shell(&shell, needed_for)),
     }
     crossbeam_channel::select! {
         recv(answered) -> _ => {}
         recv(cancel.closed()) -> _ => {}
+    }
+}
+
+/// What the user is told while that takes its time.
+fn slow_shell(shell: &Path, needed_for: &str) -> Event {
+    Event::Notice {
+        severity: Severity::Info,
+        title: format!(
+            "waiting for the login shell to say its PATH, {} s at most: `{}`",
+            LIMIT.as_secs(),
+            shell.display()
+        ),
+        detail: Some(format!("{needed_for} Is something slow in the shell's start-up files?")),
     }
 }
 

@@ -12,7 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use agent_core::cancel::Cancel;
-use agent_core::event::Progress;
+use agent_core::event::{Event, Progress};
 use agent_core::surface::NewTerminal;
 use parking_lot::Mutex;
 
@@ -100,8 +100,8 @@ impl Processes {
     }
 
     /// Waits for where programs are looked for; see [`search_path::wait_until_known`].
-    pub(crate) fn wait_for_programs(&self, cancel: &Cancel, tell: impl FnOnce(&Path, u64)) {
-        search_path::wait_until_known(&self.environment, cancel, tell);
+    pub(crate) fn wait_for_programs(&self, cancel: &Cancel, needed_for: &str, tell: &mut dyn FnMut(Event)) {
+        search_path::wait_until_known(&self.environment, cancel, needed_for, tell);
     }
 
     /// Whether asking where programs are looked for takes no time.
