@@ -3,10 +3,12 @@
 //! What looks like a key is masked unless the user wants it exact. What files held before they were changed stays in the
 //! store. A document is read as what anybody may have written: all of it is checked before anything is stored.
 
+mod masking;
+
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::approval::Mode;
 use crate::clock::unix_ms;
@@ -15,15 +17,12 @@ use crate::id::SessionId;
 use crate::json_path;
 use crate::prompt::{Facts, Instructions};
 use crate::provider::{ModelRef, Origin, ThoughtLevel, Usage};
-use crate::search::masked;
 use crate::store::{Dated, Import, Parent, SessionRecord};
 use crate::title;
+use masking::put_in;
 
 /// The only form there is so far.
 const FORMAT: u64 = 1;
-
-/// What stands for a key.
-const MASK: &str = "***";
 
 /// The most rows that a document may have.
 const ROWS: usize = 1_000_000;
@@ -149,63 +148,6 @@ fn session(record: &SessionRecord, keys: Keys) -> Value {
     value["rest"] = serde_json::to_value(&rest).unwrap_or_else(|_| Value::Null);
     put_in(&mut value, keys);
     value
-}
-
-/// Makes a value fit to leave the store.
-fn put_in(value: &mut Value, keys: Keys) {
-    match value {
-        Value::Object(fields) => put_in_fields(fields, keys),
-        Value::Array(items) => items.iter_mut().for_each(|item| put_in(item, keys)),
-        Value::String(text) => mask(text, None, keys),
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
-    }
-}
-
-fn put_in_fields(fields: &mut Map<String, Value>, keys: Keys) {
-    let is_picture = fields.get("type").is_some_and(|kind| kind == "image");
-    // A part that a service has signed is whole or worth nothing.
-    if keys == Keys::Masked
-        && let Some(native) = fields.get("native")
-        && has_keys(native)
-    {
-        fields.shift_remove("native");
-    }
-    for (name, value) in fields.iter_mut() {
-        match value {
-            // A picture that was missing in the store is an empty one elsewhere.
-            Value::String(text) if is_picture && name == "data" => {
-                if text.starts_with("sha256:") {
-                    text.clear();
-                }
-            }
-            Value::String(text) => mask(text, Some(name), keys),
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => put_in(value, keys),
-        }
-    }
-}
-
-fn mask(text: &mut String, name: Option<&str>, keys: Keys) {
-    if keys == Keys::Exact {
-        return;
-    }
-    let shown = masked(text).into_owned();
-    if shown != *text {
-        *text = shown;
-    } else if let Some(name) = name {
-        let named = format!("{name}={text}");
-        if *masked(&named) != named {
-            *text = MASK.to_owned();
-        }
-    }
-}
-
-fn has_keys(value: &Value) -> bool {
-    match value {
-        Value::Object(fields) => fields.values().any(has_keys),
-        Value::Array(items) => items.iter().any(has_keys),
-        Value::String(text) => *masked(text) != **text,
-        Value::Null | Value::Bool(_) | Value::Number(_) => false,
-    }
 }
 
 /// Reads a document, for `Store::import`. A session comes back in no mode that asks less than the usual one.
