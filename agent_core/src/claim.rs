@@ -5,7 +5,7 @@ use crate::engine::Engine;
 use crate::event::{Event, SessionChange, Severity};
 use crate::id::TurnId;
 use crate::prompt::{Facts, Instructions, Prompted, system_prompt};
-use crate::provider::{ModelRef, Usage};
+use crate::provider::ModelRef;
 use crate::session::Session;
 use crate::settings::Settings;
 use crate::store::SessionRecord;
@@ -108,31 +108,18 @@ fn begin(engine: &Engine, session: &Session) {
         facts,
     } = prompted(session, &settings, instructions);
     let model = settings.provider.model();
-    let now_ms = unix_ms();
     engine.store.create(SessionRecord {
-        id: session.id.clone(),
         source: engine.source.to_owned(),
-        cwd: scope.cwd.clone(),
         extra_roots: scope.extra_roots.clone(),
-        title: None,
         model: model.name.clone(),
         origin: model.origin.clone(),
         mode: settings.mode,
         thought: settings.thought,
         system: system.clone(),
         instructions,
-        parent: None,
         begun: Some(facts.clone()),
         told: Some(facts.clone()),
-        created_ms: now_ms,
-        updated_ms: now_ms,
-        messages: 0,
-        usage: Usage::default(),
-        context: None,
-        last_seq: 0,
-        last_turn: 0,
-        archived_ms: None,
-        ended: None,
+        ..SessionRecord::new(session.id.clone(), scope.cwd.clone(), unix_ms())
     });
     session.change_standing(|standing| {
         standing.system = Some(system.into());

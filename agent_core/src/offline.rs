@@ -50,11 +50,7 @@ impl Offline {
         let name = ModelRef::offline();
         Self {
             model: ModelInfo {
-                origin: Origin {
-                    api: "offline".into(),
-                    base_url: String::new(),
-                    model: name.model.clone(),
-                },
+                origin: Origin::offline(),
                 name,
                 context_window: None,
                 max_output: None,

@@ -168,6 +168,17 @@ pub struct Origin {
     pub model: String,
 }
 
+impl Origin {
+    /// The built-in model.
+    pub fn offline() -> Self {
+        Self {
+            api: "offline".into(),
+            base_url: String::new(),
+            model: ModelRef::offline().model,
+        }
+    }
+}
+
 /// What a model is asked.
 #[derive(Clone, Debug)]
 pub struct Request<'a> {

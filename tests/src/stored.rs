@@ -2,11 +2,10 @@
 
 use std::path::Path;
 
-use agent_core::approval::Mode;
 use agent_core::content::Content;
 use agent_core::event::{ContextUse, Envelope, Event, StopReason};
 use agent_core::id::{MessageId, SessionId, TurnId};
-use agent_core::provider::{Finish, ModelRef, Origin, Usage};
+use agent_core::provider::{Finish, Usage};
 use agent_core::store::{Durability, Kept, SessionRecord, Store};
 
 /// Rows of a turn: the prompt, the reply, the end of the step and of the turn.
@@ -61,32 +60,9 @@ fn turn_of(turn: u64) -> [Event; ROWS as usize] {
 /// A session as it is before its first turn.
 pub fn record(id: &SessionId, cwd: &Path) -> SessionRecord {
     SessionRecord {
-        id: id.clone(),
         source: "acp".into(),
-        cwd: cwd.to_owned(),
-        extra_roots: Vec::new(),
         title: Some("What do these functions return?".into()),
-        model: ModelRef::offline(),
-        origin: Origin {
-            api: "offline".into(),
-            base_url: String::new(),
-            model: "offline".into(),
-        },
-        mode: Mode::Default,
-        thought: None,
         system: "You help.".into(),
-        instructions: None,
-        parent: None,
-        begun: None,
-        told: None,
-        created_ms: 1,
-        updated_ms: 1,
-        messages: 0,
-        usage: Usage::default(),
-        context: None,
-        last_seq: 0,
-        last_turn: 0,
-        archived_ms: None,
-        ended: None,
+        ..SessionRecord::new(id.clone(), cwd.to_owned(), 1)
     }
 }

@@ -60,6 +60,37 @@ pub struct SessionRecord {
     pub ended: Option<Ended>,
 }
 
+impl SessionRecord {
+    /// A session that begins in a folder, with the built-in model, the usual mode and nothing in it.
+    pub fn new(id: SessionId, cwd: PathBuf, now_ms: i64) -> Self {
+        Self {
+            id,
+            source: String::new(),
+            cwd,
+            extra_roots: Vec::new(),
+            title: None,
+            model: ModelRef::offline(),
+            origin: Origin::offline(),
+            mode: Mode::Default,
+            thought: None,
+            system: String::new(),
+            instructions: None,
+            parent: None,
+            begun: None,
+            told: None,
+            created_ms: now_ms,
+            updated_ms: now_ms,
+            messages: 0,
+            usage: Usage::default(),
+            context: None,
+            last_seq: 0,
+            last_turn: 0,
+            archived_ms: None,
+            ended: None,
+        }
+    }
+}
+
 /// An event with the time at which it was stored. That is for people: order is by number.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dated {

@@ -20,43 +20,18 @@ mod search;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use agent_core::approval::Mode;
 use agent_core::content::Content;
 use agent_core::event::{Envelope, Event};
 use agent_core::id::{MessageId, SessionId, TurnId};
-use agent_core::provider::{ModelRef, Origin, Usage};
 use agent_core::store::{Durability, Kept, SessionRecord, Store};
 
 /// A session as a surface creates it.
 fn record(id: &str, cwd: &Path) -> SessionRecord {
     SessionRecord {
-        id: id.into(),
         source: "acp".into(),
-        cwd: cwd.to_owned(),
         extra_roots: vec!["/extra".into()],
-        title: None,
-        model: ModelRef::offline(),
-        origin: Origin {
-            api: "offline".into(),
-            base_url: String::new(),
-            model: "offline".into(),
-        },
-        mode: Mode::Default,
-        thought: None,
         system: "Be brief.".into(),
-        instructions: None,
-        parent: None,
-        begun: None,
-        told: None,
-        created_ms: 1,
-        updated_ms: 1,
-        messages: 0,
-        usage: Usage::default(),
-        context: None,
-        last_seq: 0,
-        last_turn: 0,
-        archived_ms: None,
-        ended: None,
+        ..SessionRecord::new(id.into(), cwd.to_owned(), 1)
     }
 }
 

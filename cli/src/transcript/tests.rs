@@ -7,36 +7,19 @@ use agent_core::event::{
 };
 use agent_core::id::{MessageId, TurnId};
 use agent_core::plan::Place;
-use agent_core::provider::{ModelRef, Origin, Usage};
+use agent_core::provider::Usage;
 use agent_core::store::{EndReason, Ended, Parent};
 
 use super::*;
 
 fn record() -> SessionRecord {
     SessionRecord {
-        id: "s1".into(),
         source: "acp".into(),
-        cwd: "/w".into(),
-        extra_roots: vec![],
         title: Some("Mend </title><script>alert(1)</script> sk-proj-abcdef0123456789XYZ".into()),
-        model: ModelRef::offline(),
-        origin: Origin {
-            api: "offline".into(),
-            base_url: String::new(),
-            model: "offline".into(),
-        },
-        mode: Mode::Default,
-        thought: None,
-        system: String::new(),
-        instructions: None,
         parent: Some(Parent {
             session: "s0".into(),
             seq: 4,
         }),
-        begun: None,
-        told: None,
-        created_ms: 0,
-        updated_ms: 0,
         messages: 2,
         usage: Usage {
             cost_nano_usd: Some(12_300_000),
@@ -47,11 +30,11 @@ fn record() -> SessionRecord {
         context: Some(ContextUse::default()),
         last_seq: 9,
         last_turn: 1,
-        archived_ms: None,
         ended: Some(Ended {
             at_ms: 0,
             reason: EndReason::Disconnected,
         }),
+        ..SessionRecord::new("s1".into(), "/w".into(), 0)
     }
 }
 
