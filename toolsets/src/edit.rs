@@ -1,7 +1,6 @@
 //! Changes of files that were shown first: written all or none, and only over what they were made from.
 
 use std::fs::{self, Permissions};
-use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,11 +13,17 @@ use agent_core::tool::{Run, ToolError};
 
 use crate::editor::{Editor, same_text};
 use crate::files::{Files, Loaded, fingerprint};
-use crate::held::{Held, NewFile};
+use crate::held::Held;
 use crate::put_back::{missing_folders, mode_of};
 
+mod step;
 #[cfg(test)]
 mod tests;
+mod way_back;
+
+pub(crate) use step::Fault;
+use step::Step;
+use way_back::{Back, WayBack};
 
 /// What will become of one file.
 pub(crate) struct Edit {
@@ -99,21 +104,21 @@ fn starts<'a>(files: &Files, edits: &'a [Edit], cancel: &Cancel) -> Result<Vec<O
 }
 
 fn make_all(files: &Files, edits: &[Edit], starts: Vec<Option<&[u8]>>, cancel: &Cancel) -> Result<Vec<Other>, Failed> {
-    let mut undo = Undo::default();
+    let mut way_back = WayBack::default();
     let mut made = Vec::new();
     for (index, (edit, start)) in edits.iter().zip(starts).enumerate() {
         let what = match index > 0 && cancel.is_set() {
             true => Err(ToolError::new("cancelled").into()),
-            false => make(files, edit, start, &mut undo.folders, cancel),
+            false => make(files, edit, start, &mut way_back.folders, cancel),
         };
         match what {
             Ok(what) => made.push(what),
             Err(fault) => {
-                let (edit, back) = (index, Some(undo.run(files)));
+                let (edit, back) = (index, Some(way_back.run(files)));
                 return Err(Failed { edit, fault, back });
             }
         }
-        undo.done.push(edit);
+        way_back.done.push(edit);
     }
     let mut others = Vec::new();
     for (index, (edit, made)) in edits.iter().zip(made).enumerate() {
@@ -264,146 +269,6 @@ impl Edit {
             to: self.base(),
             ..self.forth()
         }
-    }
-}
-
-/// A file's way from what it holds to what it will hold, either of which may be no file at all.
-struct Step<'a> {
-    place: &'a Place,
-    from: Option<&'a [u8]>,
-    to: Option<&'a [u8]>,
-    mode: Option<&'a Permissions>,
-}
-
-/// Why a step was not taken.
-#[derive(Debug)]
-pub(crate) enum Fault {
-    /// The file holds something else than what the step begins with.
-    Changed,
-    Tool(ToolError),
-    Io(io::Error),
-}
-
-impl Step<'_> {
-    /// Takes the step in one instant, right after the last look at what is there. What someone writes between the two,
-    /// or later through a file they had opened before, is lost with the old file: no rename can be made to depend on
-    /// what a file holds.
-    fn take(
-        &self,
-        folders: &mut Vec<PathBuf>,
-        last_look: impl FnOnce(&Held) -> Result<(), Fault>,
-    ) -> Result<(), Fault> {
-        let Some(bytes) = self.to else {
-            let held = Held::find(&self.place.real)?;
-            last_look(&held)?;
-            return Ok(held.remove_file()?);
-        };
-        let held = Held::make(&self.place.real, folders)?;
-        let file = NewFile::write(&held, bytes, self.mode)?;
-        last_look(&held)?;
-        match self.from {
-            None => file.create()?,
-            Some(_) => file.replace()?,
-        }
-        Ok(())
-    }
-
-    fn look(&self, files: &Files, held: &Held) -> Result<(), Fault> {
-        self.check(files.load_held(self.place, held)?)
-    }
-
-    fn check(&self, found: Option<Vec<u8>>) -> Result<(), Fault> {
-        match found.as_deref() == self.from {
-            true => Ok(()),
-            false => Err(Fault::Changed),
-        }
-    }
-}
-
-impl Fault {
-    fn told(self, files: &Files, place: &Place) -> ToolError {
-        match self {
-            Self::Changed => {
-                let shown = files.places.shown(&place.path);
-                ToolError::new(format!(
-                    "{shown} has changed since it was shown and was left as it is; read it again and repeat the change"
-                ))
-            }
-            Self::Tool(error) => error,
-            Self::Io(error) => files.failed(place, "write", &error),
-        }
-    }
-}
-
-impl From<ToolError> for Fault {
-    fn from(error: ToolError) -> Self {
-        Self::Tool(error)
-    }
-}
-
-impl From<io::Error> for Fault {
-    fn from(error: io::Error) -> Self {
-        Self::Io(error)
-    }
-}
-
-/// What was done so far, to be taken back.
-#[derive(Default)]
-struct Undo<'a> {
-    done: Vec<&'a Edit>,
-    /// Folders that were made, each before those inside it.
-    folders: Vec<PathBuf>,
-}
-
-/// How it went to take back what was done.
-#[derive(Debug)]
-struct Back {
-    /// Files that could not be put back, and why.
-    left: Vec<String>,
-    /// Files that someone else has changed in between.
-    changed: Vec<String>,
-}
-
-impl Undo<'_> {
-    /// Takes everything back.
-    fn run(self, files: &Files) -> Back {
-        let (mut left, mut changed) = (Vec::new(), Vec::new());
-        for edit in self.done.iter().rev() {
-            let step = edit.back();
-            let shown = || files.places.shown(&edit.place.path);
-            match step.take(&mut Vec::new(), |held| step.look(files, held)) {
-                Ok(()) => {}
-                Err(Fault::Changed) => changed.push(shown()),
-                Err(fault @ (Fault::Tool(_) | Fault::Io(_))) => {
-                    left.push(format!("{} ({})", shown(), fault.told(files, &edit.place)));
-                }
-            }
-        }
-        for folder in self.folders.iter().rev() {
-            // A folder that is not empty by now has become someone else's.
-            let _ = Held::find(folder).and_then(|held| held.remove_folder());
-        }
-        Back { left, changed }
-    }
-}
-
-impl Back {
-    /// What is not as it was before; none if all is.
-    fn rest(&self) -> Option<String> {
-        let left =
-            (!self.left.is_empty()).then(|| format!("these files could not be put back: {}", self.left.join(", ")));
-        let changed = (!self.changed.is_empty()).then(|| {
-            let changed = self.changed.join(", ");
-            format!("these files were changed by this call and then by someone else, and stay so: {changed}")
-        });
-        let rest: Vec<String> = left.into_iter().chain(changed).collect();
-        (!rest.is_empty()).then(|| rest.join("; "))
-    }
-
-    /// That, behind the error that made it necessary.
-    fn behind(&self, error: &str) -> ToolError {
-        let rest = self.rest();
-        ToolError::new(format!("{error}; {}", rest.as_deref().unwrap_or("no file was changed")))
     }
 }
 

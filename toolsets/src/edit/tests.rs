@@ -276,11 +276,11 @@ fn what_others_wrote_over_a_part_of_a_failed_change_stays() {
     for name in ["a", "gone", "made"] {
         room.write(name, "newer");
     }
-    let undo = Undo {
+    let way_back = WayBack {
         done: edits.iter().collect(),
         folders: Vec::new(),
     };
-    let error = undo.run(&room.files).behind("a fault");
+    let error = way_back.run(&room.files).behind("a fault");
     assert_eq!(
         error.message,
         "a fault; these files were changed by this call and then by someone else, and stay so: made, gone, a"
@@ -300,11 +300,11 @@ fn each_file_that_cannot_be_put_back_says_why() {
     // The folder has become a file.
     fs::rename(room.path("sub"), room.path("moved")).unwrap();
     room.write("sub", "other");
-    let undo = Undo {
+    let way_back = WayBack {
         done: edits.iter().collect(),
         folders: Vec::new(),
     };
-    let error = undo.run(&room.files).behind("a fault");
+    let error = way_back.run(&room.files).behind("a fault");
     assert_eq!(
         error.message,
         "a fault; these files could not be put back: sub/b (cannot write sub/b: Not a directory (os error 20))"
