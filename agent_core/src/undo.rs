@@ -15,7 +15,7 @@ use crate::provider;
 use crate::session::Session;
 use crate::settings::{Settings, Standing};
 use crate::store::{Kept, Store, StoreError};
-use crate::workspace::{PutBack, SavedOtherwise};
+use crate::workspace::{NotPutBack, PutBack, SavedOtherwise};
 
 use files::File;
 use past::{Past, TurnPast};
@@ -185,8 +185,20 @@ impl Job<'_> {
         }
         let others = match self.put_back(&mut files) {
             Ok(others) => others,
-            Err(answer) => return Ok(answer),
+            Err(failed) => {
+                self.correct(&old, &failed.others);
+                return Ok(self.not_put_back(&files, &failed));
+            }
         };
+        self.correct(&old, &others);
+        let kept = old.iter().filter_map(|old| old.bytes.as_ref());
+        self.move_history(share, kept.map(|bytes| bytes.len() as u64).sum())?;
+        let parent = self.store.session(&self.session.id)?.and_then(|record| record.parent);
+        Ok(Answer::done(told::done(self, share, &files, &others, parent.as_ref())))
+    }
+
+    /// Keeps what an editor has saved otherwise than it was told to.
+    fn correct(&self, old: &[OldFile], others: &[SavedOtherwise]) {
         let corrected = others.iter().filter_map(|other| {
             let file = old.iter().find(|old| old.file.place == other.place)?;
             let after = other.holds.clone();
@@ -201,31 +213,34 @@ impl Job<'_> {
             // There are no bytes among these that could be lost.
             let _ = self.keep(corrected);
         }
-        let kept = old.iter().filter_map(|old| old.bytes.as_ref());
-        self.move_history(share, kept.map(|bytes| bytes.len() as u64).sum())?;
-        let parent = self.store.session(&self.session.id)?.and_then(|record| record.parent);
-        Ok(Answer::done(told::done(self, share, &files, &others, parent.as_ref())))
     }
 
-    /// Puts back what is to be, all or none. Whoever wants to keep what can't be put back has such files left out.
-    fn put_back(&self, files: &mut [File]) -> Result<Vec<SavedOtherwise>, Answer> {
+    fn not_put_back(&self, files: &[File], failed: &NotPutBack) -> Answer {
+        let is_cancelled = self.cancel.is_set();
+        let text = match is_cancelled && failed.left.is_none() {
+            true if failed.done.is_empty() => return Answer::cancelled(),
+            true => told::stopped(self, files, &failed.done),
+            false => told::failed(self, failed),
+        };
+        let stop = match is_cancelled {
+            true => StopReason::Cancelled,
+            false => StopReason::NotDone,
+        };
+        Answer { text, stop }
+    }
+
+    /// Puts back what is to be, all or none but for a cancel. Whoever wants to keep what can't be put back has such files
+    /// left out.
+    fn put_back(&self, files: &mut [File]) -> Result<Vec<SavedOtherwise>, NotPutBack> {
         loop {
             let deeds: Vec<PutBack> = files.iter().filter_map(|file| file.deed(self.manner)).collect();
             let failed = match self.settings.workspace.put_back(deeds, self.cancel) {
                 Ok(others) => return Ok(others),
                 Err(failed) => failed,
             };
-            if self.cancel.is_set() && failed.left.is_none() {
-                return Err(Answer::cancelled());
-            }
-            let can_go_on = self.manner == Manner::Keep && failed.left.is_none();
+            let can_go_on = self.manner == Manner::Keep && failed.left.is_none() && !self.cancel.is_set();
             if !can_go_on || !files::leave_out(self, files, &failed.place, &failed.why) {
-                let text = told::failed(self, &failed);
-                let stop = match self.cancel.is_set() {
-                    true => StopReason::Cancelled,
-                    false => StopReason::NotDone,
-                };
-                return Err(Answer { text, stop });
+                return Err(failed);
             }
         }
     }

@@ -61,7 +61,8 @@ pub trait Workspace: Send + Sync {
         Err("is none of this session's files".to_owned())
     }
 
-    /// Puts files back, all or none, each only if it still holds what it did when it was looked at.
+    /// Puts files back, all or none, each only if it still holds what it did when it was looked at. After a cancel those
+    /// that were put back may stay so, where it would take long to take that back.
     ///
     /// # Errors
     /// Which file could not be put back, why, and what that leaves.
@@ -105,7 +106,7 @@ pub struct SavedOtherwise {
     pub holds: Option<Hash>,
 }
 
-/// Why no file was put back.
+/// Why not all files were put back.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NotPutBack {
     /// The file that could not be.
@@ -114,6 +115,10 @@ pub struct NotPutBack {
     pub why: String,
     /// Sentences about files that were put back before it and could not be brought forth again; none if all were.
     pub left: Option<String>,
+    /// Files that were put back before a cancel, and stay so.
+    pub done: Vec<Place>,
+    /// What the editor saved otherwise of these.
+    pub others: Vec<SavedOtherwise>,
 }
 
 /// Where a session works.

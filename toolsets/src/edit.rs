@@ -49,7 +49,7 @@ pub(crate) fn commit(files: &Files, edits: &[Edit], run: &Run<'_>) -> Result<Vec
     let told = |failed: Failed| failed.told(files, edits);
     let starts = starts(files, edits, run.cancel).map_err(told)?;
     (run.keep)(edits.iter().map(Edit::old_file).collect())?;
-    let others = make_all(files, edits, starts, run.cancel).map_err(told)?;
+    let others = make_all(files, edits, starts, run.cancel).map_err(|stopped| told(stopped.take_back(files)))?;
     if !others.is_empty() {
         let corrected = others.iter().map(|other| OldFile {
             file: KeptFile {
@@ -70,10 +70,14 @@ pub(crate) fn commit(files: &Files, edits: &[Edit], run: &Run<'_>) -> Result<Vec
     Ok(others.iter().map(remark).collect())
 }
 
-/// The same for what is kept already. Nothing else is known of the files afterwards than what they hold.
+/// The same for what is kept already. Nothing else is known of the files afterwards than what they hold. A cancel takes
+/// back what was done before it, unless that is so much that whoever cancels would have to wait: then it stays.
 pub(crate) fn put(files: &Files, edits: &[Edit], cancel: &Cancel) -> Result<Vec<Other>, Failed> {
     let starts = starts(files, edits, cancel)?;
-    make_all(files, edits, starts, cancel)
+    make_all(files, edits, starts, cancel).map_err(|stopped| match cancel.is_set() && stopped.is_far() {
+        true => stopped.stay(files),
+        false => stopped.take_back(files),
+    })
 }
 
 /// A file that the editor saved otherwise.
@@ -85,43 +89,98 @@ pub(crate) struct Other {
     pub(crate) after: Option<Hash>,
 }
 
-/// Why none of the edits was made.
+/// Why not all of the edits were made.
 #[derive(Debug)]
 pub(crate) struct Failed {
-    /// The one that could not be.
+    /// The first one that was not.
     pub(crate) edit: usize,
     pub(crate) fault: Fault,
-    /// How it went to take back those before it; none where there were none yet.
-    back: Option<Back>,
+    before: Before,
+}
+
+/// What became of the edits before the one that failed.
+#[derive(Debug)]
+enum Before {
+    /// None was made yet.
+    Nothing,
+    TakenBack(Back),
+    /// They stay, and the editor saved these otherwise.
+    Stay(Vec<Other>),
 }
 
 fn starts<'a>(files: &Files, edits: &'a [Edit], cancel: &Cancel) -> Result<Vec<Option<&'a [u8]>>, Failed> {
     let start = |(edit, made_from)| {
-        let back = None;
-        start(files, made_from, cancel).map_err(|fault| Failed { edit, fault, back })
+        let found = match cancel.is_set() {
+            true => Err(cancelled()),
+            false => start(files, made_from, cancel),
+        };
+        let before = Before::Nothing;
+        found.map_err(|fault| Failed { edit, fault, before })
     };
     edits.iter().enumerate().map(start).collect()
 }
 
-fn make_all(files: &Files, edits: &[Edit], starts: Vec<Option<&[u8]>>, cancel: &Cancel) -> Result<Vec<Other>, Failed> {
+fn cancelled() -> Fault {
+    ToolError::new("cancelled").into()
+}
+
+/// Makes the edits until one fails.
+fn make_all<'a>(
+    files: &Files,
+    edits: &'a [Edit],
+    starts: Vec<Option<&[u8]>>,
+    cancel: &Cancel,
+) -> Result<Vec<Other>, Stopped<'a>> {
     let mut way_back = WayBack::default();
     let mut made = Vec::new();
     for (index, (edit, start)) in edits.iter().zip(starts).enumerate() {
         let what = match index > 0 && cancel.is_set() {
-            true => Err(ToolError::new("cancelled").into()),
+            true => Err(cancelled()),
             false => make(files, edit, start, &mut way_back.folders, cancel),
         };
         match what {
             Ok(what) => made.push(what),
-            Err(fault) => {
-                let (edit, back) = (index, Some(way_back.run(files)));
-                return Err(Failed { edit, fault, back });
-            }
+            Err(fault) => return Err(Stopped { fault, made, way_back }),
         }
         way_back.done.push(edit);
     }
+    Ok(settle(files, edits, made))
+}
+
+/// Edits of which one failed, and those before it stand.
+struct Stopped<'a> {
+    fault: Fault,
+    made: Vec<Made>,
+    way_back: WayBack<'a>,
+}
+
+impl Stopped<'_> {
+    /// It would take long to take back what was done.
+    fn is_far(&self) -> bool {
+        self.way_back.is_long()
+    }
+
+    fn take_back(self, files: &Files) -> Failed {
+        Failed {
+            edit: self.made.len(),
+            fault: self.fault,
+            before: Before::TakenBack(self.way_back.run(files)),
+        }
+    }
+
+    fn stay(self, files: &Files) -> Failed {
+        Failed {
+            edit: self.made.len(),
+            fault: self.fault,
+            before: Before::Stay(settle(files, self.way_back.done, self.made)),
+        }
+    }
+}
+
+/// Notes what files are known to hold by now; those that the editor saved otherwise.
+fn settle<'a>(files: &Files, edits: impl IntoIterator<Item = &'a Edit>, made: Vec<Made>) -> Vec<Other> {
     let mut others = Vec::new();
-    for (index, (edit, made)) in edits.iter().zip(made).enumerate() {
+    for (index, (edit, made)) in edits.into_iter().zip(made).enumerate() {
         match (&edit.after, made) {
             (Some(after), Made::AsShown) if edit.known => files.saw(&edit.place, fingerprint(after)),
             (_, Made::AsShown) => files.forget(&edit.place),
@@ -134,7 +193,7 @@ fn make_all(files: &Files, edits: &[Edit], starts: Vec<Option<&[u8]>>, cancel: &
             }
         }
     }
-    Ok(others)
+    others
 }
 
 /// What is on disk now. Fails if the file, there or in the editor, is not what the edit was made from; what was not saved
@@ -273,17 +332,28 @@ impl Edit {
 }
 
 impl Failed {
-    /// What is not as it was before; none if all is.
+    /// What is not as it was before, but for edits that stay; none if all is.
     pub(crate) fn rest(&self) -> Option<String> {
-        self.back.as_ref().and_then(Back::rest)
+        match &self.before {
+            Before::TakenBack(back) => back.rest(),
+            Before::Nothing | Before::Stay(_) => None,
+        }
+    }
+
+    /// The edits before it that stay, where they do, and what the editor saved otherwise of them.
+    pub(crate) fn stay(self) -> Option<Vec<Other>> {
+        match self.before {
+            Before::Stay(others) => Some(others),
+            Before::Nothing | Before::TakenBack(_) => None,
+        }
     }
 
     /// As the model is told.
     fn told(self, files: &Files, edits: &[Edit]) -> ToolError {
         let error = self.fault.told(files, &edits[self.edit].place);
-        match self.back {
-            Some(back) => back.behind(&error.message),
-            None => error,
+        match self.before {
+            Before::TakenBack(back) => back.behind(&error.message),
+            Before::Nothing | Before::Stay(_) => error,
         }
     }
 }

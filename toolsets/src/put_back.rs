@@ -70,7 +70,7 @@ fn obstacle(files: &Files, place: &Place) -> Option<&'static str> {
     }
 }
 
-/// Puts files back, all or none.
+/// Puts files back, all or none; after a cancel perhaps only some.
 pub(crate) fn put_back(
     files: &Files,
     put_back: Vec<PutBack>,
@@ -78,11 +78,7 @@ pub(crate) fn put_back(
 ) -> Result<Vec<SavedOtherwise>, NotPutBack> {
     let is_change = |file: &&PutBack| file.to.is_some() || file.now.disk.is_some();
     let edits: Vec<Edit> = put_back.iter().filter(is_change).map(to_edit).collect();
-    let others = edit::put(files, &edits, cancel).map_err(|failed| NotPutBack {
-        left: failed.rest(),
-        why: why_not(files, &edits[failed.edit].place, &failed.fault),
-        place: edits[failed.edit].place.clone(),
-    })?;
+    let others = edit::put(files, &edits, cancel).map_err(|failed| not_put_back(files, &edits, failed))?;
     for gone in put_back.iter().filter(|file| file.to.is_none()) {
         let folders = gone.place.real.ancestors().skip(1);
         for folder in folders.take(gone.folders) {
@@ -90,11 +86,30 @@ pub(crate) fn put_back(
             let _ = Held::find(folder).and_then(|held| held.remove_folder());
         }
     }
+    Ok(saved_otherwise(&edits, others))
+}
+
+fn not_put_back(files: &Files, edits: &[Edit], failed: edit::Failed) -> NotPutBack {
+    let first = failed.edit;
+    let place = edits[first].place.clone();
+    let (left, why) = (failed.rest(), why_not(files, &place, &failed.fault));
+    let stay = failed.stay();
+    let done = stay.as_ref().map_or(&[][..], |_| &edits[..first]);
+    NotPutBack {
+        place,
+        why,
+        left,
+        done: done.iter().map(|edit| edit.place.clone()).collect(),
+        others: saved_otherwise(edits, stay.unwrap_or_default()),
+    }
+}
+
+fn saved_otherwise(edits: &[Edit], others: Vec<edit::Other>) -> Vec<SavedOtherwise> {
     let other = |other: edit::Other| SavedOtherwise {
         place: edits[other.edit].place.clone(),
         holds: other.after,
     };
-    Ok(others.into_iter().map(other).collect())
+    others.into_iter().map(other).collect()
 }
 
 /// Why a file could not be put back, for people and behind its name.

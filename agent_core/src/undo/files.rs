@@ -1,5 +1,7 @@
 //! The files of an undo: what each is to hold again, and whether it may be put back as it is now.
 
+use std::collections::HashMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use super::past::Step;
@@ -48,6 +50,14 @@ struct Change<'a> {
     begun: Option<&'a KeptFile>,
 }
 
+/// What becomes of all files, in the order in which they were first changed.
+#[derive(Default)]
+struct Changes<'a> {
+    all: Vec<Change<'a>>,
+    /// Where each is, by its real path.
+    known: HashMap<&'a Path, usize>,
+}
+
 /// All files of these steps, each once, and of what was broken off, which may have been done or not.
 pub(super) fn files(
     job: &Job<'_>,
@@ -55,16 +65,16 @@ pub(super) fn files(
     broken_off: &[Step],
     has_commands: bool,
 ) -> Result<Vec<File>, StoreError> {
-    let mut changes: Vec<Change<'_>> = Vec::new();
+    let mut changes = Changes::default();
     for step in steps {
-        Change::of(&mut changes, step).follow(step);
+        changes.of(step).follow(step);
     }
     for step in broken_off {
-        Change::of(&mut changes, step).carry_on(step);
+        changes.of(step).carry_on(step);
     }
     let mut files = Vec::new();
     // A cancel is told by whoever asked for them.
-    for change in changes.iter().take_while(|_| !job.cancel.is_set()) {
+    for change in changes.all.iter().take_while(|_| !job.cancel.is_set()) {
         files.extend(change.file(job, has_commands)?);
     }
     leave_out_neighbours(job, &mut files);
@@ -100,12 +110,11 @@ fn leave_out_neighbours(job: &Job<'_>, files: &mut [File]) {
     }
 }
 
-impl<'a> Change<'a> {
-    fn of<'b>(changes: &'b mut Vec<Self>, step: &'a Step) -> &'b mut Self {
+impl<'a> Changes<'a> {
+    fn of(&mut self, step: &'a Step) -> &mut Change<'a> {
         let file = &step.file;
-        let known = changes.iter().position(|change| change.place.real == file.place.real);
-        let index = known.unwrap_or_else(|| {
-            changes.push(Self {
+        let index = *self.known.entry(&file.place.real).or_insert_with(|| {
+            self.all.push(Change {
                 place: &file.place,
                 target: file.before.as_ref(),
                 expected: Vec::new(),
@@ -114,11 +123,13 @@ impl<'a> Change<'a> {
                 folders: 0,
                 begun: None,
             });
-            changes.len() - 1
+            self.all.len() - 1
         });
-        &mut changes[index]
+        &mut self.all[index]
     }
+}
 
+impl<'a> Change<'a> {
     fn follow(&mut self, step: &'a Step) {
         let before = step.file.before.as_ref().map(|before| &before.data);
         if let Some(last) = self.last

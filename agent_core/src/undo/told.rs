@@ -1,6 +1,8 @@
 //! What the user is told of an undo, as Markdown.
 
+use std::collections::HashSet;
 use std::fmt::Write;
+use std::path::Path;
 
 use super::files::{File, Stand};
 use super::past::TurnPast;
@@ -17,6 +19,8 @@ const LISTED: usize = 20;
 
 pub(super) const NOTHING_TO_REDO: &str =
     "There is nothing to redo: `/redo` takes back the last `/undo`, as long as no new prompt has come since.";
+
+const GONE: &str = " (it is gone)";
 
 pub(super) const CANCELLED: &str = "Cancelled; nothing was changed.";
 
@@ -116,6 +120,31 @@ pub(super) fn failed(job: &Job<'_>, failed: &NotPutBack) -> String {
     text
 }
 
+/// A cancel came when these files had been put back.
+pub(super) fn stopped(job: &Job<'_>, files: &[File], done: &[Place]) -> String {
+    let done: HashSet<&Path> = done.iter().map(|place| place.real.as_path()).collect();
+    let is_done = |file: &&File| done.contains(file.place.real.as_path());
+    let rest = files.iter().filter(|file| file.is_put_back(job.manner));
+    let given = job.given();
+    let back = match job.wish {
+        Wish::Undo | Wish::Rewind => "; `/redo` then brings all of it back",
+        Wish::Redo => "",
+    };
+    let mut text = format!(
+        "Cancelled. {} of {} files are put back already; the others and the conversation are as they were. `{given}` \
+         goes on from there{back}.\n\nFiles put back:\n\n",
+        done.len(),
+        rest.count(),
+    );
+    for file in files.iter().filter(is_done) {
+        line(
+            &mut text,
+            &format!("{}{}", job.shown(&file.place), if file.goes { GONE } else { "" }),
+        );
+    }
+    text
+}
+
 /// What was done.
 pub(super) fn done(
     job: &Job<'_>,
@@ -143,7 +172,7 @@ pub(super) fn done(
     for file in &put_back {
         let remark = match (&file.stand, file.goes) {
             (Stand::Already, _) => " (it held that already)",
-            (_, true) => " (it is gone)",
+            (_, true) => GONE,
             (_, false) => "",
         };
         line(&mut text, &format!("{}{remark}", job.shown(&file.place)));

@@ -115,6 +115,56 @@ fn an_editor_writes_what_is_put_back() {
 }
 
 #[test]
+fn a_cancel_in_the_middle_of_many_files_leaves_what_the_next_undo_goes_on_with() {
+    const COUNT: usize = 50;
+    let names: Vec<String> = (0..COUNT).map(|number| format!("f{number:02}")).collect();
+    let hunks = names
+        .iter()
+        .map(|name| format!("*** Update File: {name}\n@@\n-old\n+new\n"));
+    let patch = format!("*** Begin Patch\n{}*** End Patch", hunks.collect::<String>());
+    let home = home(&[calls(&[("patch", json!({ "patch": patch }))]), says("done")]);
+    for name in &names {
+        std::fs::write(home.workspace().join(name), "old\n").unwrap();
+    }
+    let held = |text: &str| {
+        let holds = |name: &&String| std::fs::read_to_string(home.workspace().join(name)).unwrap() == text;
+        names.iter().filter(holds).count()
+    };
+    let (mut client, session) = open(&home, Some(Editor::new()));
+    client.prompt(&session, "go");
+    assert_eq!(held("new\n"), COUNT);
+
+    let mut editor = client.editor.take().unwrap();
+    let undo = client.begin_prompt(&session, "/undo");
+    let from = client.log.len();
+    loop {
+        let message = client.next();
+        if message["method"] == "fs/write_text_file" && held("old\n") == 40 {
+            client.notify("session/cancel", json!({"sessionId": session}));
+            break;
+        }
+        if let Some(answer) = editor.serve(&message) {
+            client.send(&answer);
+        }
+    }
+    assert_eq!(client.stop_reason(undo), "cancelled");
+    assert_eq!(
+        held("old\n"),
+        40,
+        "nothing is done after the cancel, and nothing taken back"
+    );
+    let said = client.said(from);
+    assert!(said.contains("40 of 50 files are put back already"), "{said}");
+    assert!(said.contains("`f39`") && !said.contains("`f40`"), "{said}");
+
+    client.editor = Some(editor);
+    assert!(told(&mut client, &session, "/undo").contains("Taken back: `go`"));
+    assert_eq!(held("old\n"), COUNT);
+    assert!(told(&mut client, &session, "/redo").contains("There again: `go`"));
+    assert_eq!(held("new\n"), COUNT);
+}
+
+#[test]
 fn what_an_editor_made_of_an_edit_is_taken_back_however_it_writes() {
     for way in [Way::Well, Way::Error, Way::Pretends, Way::Instead("odd\n".into())] {
         let home = home(&[calls(&[patch("old", "new")]), says("done")]);

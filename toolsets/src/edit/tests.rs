@@ -332,7 +332,9 @@ fn a_cancel_between_two_files_takes_back_the_first() {
     let edits = [("a", Some("new")), ("b", Some("new"))].map(|(name, after)| edit(&room, name, after));
     let cancel = Cancel::new();
     cancel.set();
-    let failed = put(&room.files, &edits, &cancel).unwrap_err();
+    let starts = starts(&room.files, &edits, &Cancel::new()).unwrap();
+    let stopped = make_all(&room.files, &edits, starts, &cancel).err().unwrap();
+    let failed = stopped.take_back(&room.files);
     assert_eq!((failed.edit, failed.rest()), (1, None));
     assert!(room.text("a") == "old" && !room.path("b").exists());
 }

@@ -26,7 +26,17 @@ pub(super) struct Back {
     changed: Vec<String>,
 }
 
+/// More files than this, or more bytes, are a long way: each file waits for the disk.
+const MOST_FILES: usize = 32;
+const MOST_BYTES: usize = 16 * 1024 * 1024;
+
 impl WayBack<'_> {
+    /// Whether somebody who waits for it would notice.
+    pub(super) fn is_long(&self) -> bool {
+        let size = |edit: &&Edit| edit.base().map_or(0, <[u8]>::len);
+        self.done.len() > MOST_FILES || self.done.iter().map(size).sum::<usize>() > MOST_BYTES
+    }
+
     /// Takes everything back.
     pub(super) fn run(self, files: &Files) -> Back {
         let (mut left, mut changed) = (Vec::new(), Vec::new());
