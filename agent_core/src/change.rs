@@ -30,6 +30,9 @@ pub struct FileChange {
 /// A file above this size, in bytes, is shown by its hunks.
 pub const EXCERPT_ABOVE: usize = 128 * 1024;
 
+/// So many lines are shown around what has changed.
+const CONTEXT: usize = 3;
+
 /// A longer line of an excerpt is cut, in bytes.
 const LONG_LINE: usize = 4 * 1024;
 
@@ -94,9 +97,10 @@ impl FileChange {
 
 /// The changed hunks of both sides with three lines of context, a line `…` between hunks.
 fn hunks(old: &str, new: &str) -> (String, String) {
+    let (old, new) = differing(old, new);
     let diff = diff(old, new);
     let (mut before, mut after) = (String::new(), String::new());
-    for (index, group) in diff.grouped_ops(3).iter().enumerate() {
+    for (index, group) in diff.grouped_ops(CONTEXT).iter().enumerate() {
         if index > 0 {
             before.push_str("…\n");
             after.push_str("…\n");
@@ -117,6 +121,31 @@ fn hunks(old: &str, new: &str) -> (String, String) {
         }
     }
     (before, after)
+}
+
+/// Both sides without most of what they have in common at their ends: a diff takes many times the size of a text.
+fn differing<'a>(old: &'a str, new: &'a str) -> (&'a str, &'a str) {
+    let same = |(one, other): &(&u8, &u8)| one == other;
+    let prefix = old
+        .bytes()
+        .zip(new.bytes())
+        .take_while(|(one, other)| one == other)
+        .count();
+    let rest = old.len().min(new.len()) - prefix;
+    let backward = old.as_bytes().iter().rev().zip(new.as_bytes().iter().rev());
+    let suffix = backward.take(rest).take_while(same).count();
+    let before = old.as_bytes()[..prefix].iter().enumerate().rev();
+    let from = before
+        .filter(|(_, byte)| **byte == b'\n')
+        .nth(CONTEXT)
+        .map_or(0, |(at, _)| at + 1);
+    let behind = old.as_bytes()[old.len() - suffix..].iter().enumerate();
+    let to = behind
+        .filter(|(_, byte)| **byte == b'\n')
+        .nth(CONTEXT)
+        .map_or(suffix, |(at, _)| at + 1);
+    let cut = suffix - to;
+    (&old[from..old.len() - cut], &new[from..new.len() - cut])
 }
 
 /// Cuts a long line to the part in which it differs from the line on the other side, with a little around it.

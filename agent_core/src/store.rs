@@ -200,11 +200,11 @@ impl Store {
     ///
     /// # Errors
     /// When the database can't be read.
-    pub fn kept(&self, hash: &Hash) -> Result<Option<Vec<u8>>, StoreError> {
+    pub fn kept(&self, hash: &Hash) -> Result<Option<Arc<[u8]>>, StoreError> {
         let waiting = self.database().queue.appends(None);
         let mut keeping = waiting.iter().filter_map(|entry| entry.append()?.keeping.as_ref());
         if let Some(bytes) = keeping.find_map(|keeping| keeping.find(hash)) {
-            return Ok(Some(bytes.to_vec()));
+            return Ok(Some(bytes));
         }
         self.database()
             .read("what a file held".to_owned(), |connection| kept::read(connection, hash))

@@ -29,11 +29,11 @@ use way_back::{Back, WayBack};
 pub(crate) struct Edit {
     pub(crate) place: Place,
     /// The bytes on disk; none for a file that does not exist.
-    pub(crate) before: Option<Vec<u8>>,
+    pub(crate) before: Option<Arc<[u8]>>,
     /// What the editor showed instead and had not saved; it was made from this then.
-    pub(crate) unsaved: Option<Vec<u8>>,
+    pub(crate) unsaved: Option<Arc<[u8]>>,
     /// The bytes it will have; none for a file that goes.
-    pub(crate) after: Option<Vec<u8>>,
+    pub(crate) after: Option<Arc<[u8]>>,
     /// The session will know the whole new content: it wrote it, or knew the old one.
     pub(crate) known: bool,
     /// The permissions of the file, or of the one that it takes the place of; none for a new one.
@@ -200,7 +200,7 @@ fn settle<'a>(files: &Files, edits: impl IntoIterator<Item = &'a Edit>, made: Ve
 /// then may be saved by now.
 fn start<'a>(files: &Files, edit: &'a Edit, cancel: &Cancel) -> Result<Option<&'a [u8]>, Fault> {
     let found = files.look_to_change(&edit.place, cancel)?;
-    let disk = found.as_ref().map(|found| found.disk.as_slice());
+    let disk = found.as_ref().map(|found| &*found.disk);
     let base = found.as_ref().and_then(Loaded::unsaved).or(disk);
     if base != edit.base() {
         return Err(Fault::Changed);
@@ -213,7 +213,7 @@ fn start<'a>(files: &Files, edit: &'a Edit, cancel: &Cancel) -> Result<Option<&'
 enum Made {
     AsShown,
     /// The editor saved something else: this.
-    Otherwise(Option<Vec<u8>>),
+    Otherwise(Option<Arc<[u8]>>),
 }
 
 /// Makes one edit, of a file that holds `start`. The places are asked about again, since the files before this one took
@@ -253,9 +253,9 @@ fn make(
 /// What came of having the editor write a file.
 enum Saved {
     AsShown,
-    Otherwise(Option<Vec<u8>>),
+    Otherwise(Option<Arc<[u8]>>),
     /// It did not save it: this is on disk.
-    Not(Option<Vec<u8>>),
+    Not(Option<Arc<[u8]>>),
 }
 
 /// Has the editor write a file, after a last look at what is on disk, and looks at what it saved.
@@ -285,7 +285,7 @@ fn by_editor(
         Ok(true) if !is_old && !has_other_ends => Ok(Saved::Otherwise(found)),
         Ok(true) => Ok(Saved::Not(found)),
         // It may have written something all the same, and whatever that is was not asked for.
-        Ok(false) | Err(_) => Ok(Saved::Not(step.from.map(<[u8]>::to_vec))),
+        Ok(false) | Err(_) => Ok(Saved::Not(step.from.map(Into::into))),
     }
 }
 
@@ -297,8 +297,8 @@ impl Edit {
 
     /// What is to be kept before it is made.
     fn old_file(&self) -> OldFile {
-        let bytes = self.base().map(Arc::<[u8]>::from);
-        let before = bytes.map(|bytes| (bytes, mode_of(&self.place.real)));
+        let bytes = self.unsaved.as_ref().or(self.before.as_ref());
+        let before = bytes.map(|bytes| (Arc::clone(bytes), mode_of(&self.place.real)));
         let mut old = OldFile::new(self.place.clone(), before, self.after.as_deref().map(Hash::of));
         old.file.folders = missing_folders(&self.place.real);
         old

@@ -98,7 +98,7 @@ impl Files {
     }
 
     /// Reads a whole file; none if there is no such file.
-    pub(crate) fn load(&self, place: &Place) -> Result<Option<Vec<u8>>, ToolError> {
+    pub(crate) fn load(&self, place: &Place) -> Result<Option<Arc<[u8]>>, ToolError> {
         self.check_unmoved(place)?;
         match Held::find(&place.real) {
             Ok(held) => self.load_held(place, &held),
@@ -111,7 +111,7 @@ impl Files {
     }
 
     /// The same where the place's folder is held already.
-    pub(crate) fn load_held(&self, place: &Place, held: &Held) -> Result<Option<Vec<u8>>, ToolError> {
+    pub(crate) fn load_held(&self, place: &Place, held: &Held) -> Result<Option<Arc<[u8]>>, ToolError> {
         let failed = |error: io::Error| self.unreadable(place, &error);
         if !held.exists().map_err(failed)? {
             self.check_folder(place)?;
@@ -121,8 +121,7 @@ impl Files {
         if metadata.len() > MAX_WHOLE {
             return Err(self.too_large(place, metadata.len()));
         }
-        let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or_default());
-        file.take(MAX_WHOLE + 1).read_to_end(&mut bytes).map_err(failed)?;
+        let bytes = whole(file.take(MAX_WHOLE + 1), metadata.len()).map_err(failed)?;
         if bytes.len() as u64 > MAX_WHOLE {
             return Err(self.too_large(place, bytes.len() as u64));
         }
@@ -269,7 +268,7 @@ impl Files {
 
 /// A whole file, and what the editor shows of it.
 pub(crate) struct Loaded {
-    pub(crate) disk: Vec<u8>,
+    pub(crate) disk: Arc<[u8]>,
     pub(crate) view: View,
 }
 
@@ -289,6 +288,28 @@ pub(crate) struct Current {
     pub(crate) rest: Box<dyn Read>,
     /// What is to be said about where it comes from.
     pub(crate) note: Option<&'static str>,
+}
+
+/// Reads to the end, into memory that is shared from then on. A file of the size that it was said to have takes that size
+/// and no more.
+fn whole(mut file: impl Read, size: u64) -> io::Result<Arc<[u8]>> {
+    let mut bytes: Arc<[u8]> = std::iter::repeat_n(0, usize::try_from(size).unwrap_or_default()).collect();
+    let room = Arc::get_mut(&mut bytes).expect("nobody else has it yet");
+    let mut read = 0;
+    while read < room.len() {
+        match file.read(&mut room[read..]) {
+            Ok(0) => return Ok(bytes[..read].into()),
+            Ok(count) => read += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    let mut more = Vec::new();
+    file.read_to_end(&mut more)?;
+    Ok(match more.is_empty() {
+        true => bytes,
+        false => [&bytes, more.as_slice()].concat().into(),
+    })
 }
 
 /// The identity of a file's content.

@@ -4,6 +4,7 @@ use std::fs::{self, Permissions};
 use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::sync::Arc;
 
 use agent_core::cancel::Cancel;
 use agent_core::change::FileChange;
@@ -31,7 +32,7 @@ pub(crate) fn look(files: &Files, place: &Place, cancel: &Cancel) -> Result<File
     }
     Ok(FileNow {
         unsaved: found.as_ref().and_then(Loaded::unsaved).map(Into::into),
-        disk: found.map(|found| found.disk.into()),
+        disk: found.map(|found| found.disk),
         mode: mode_of(&place.real),
         missing_folders: missing_folders(&place.real),
     })
@@ -127,9 +128,9 @@ fn to_edit(file: &PutBack) -> Edit {
     Edit {
         shown: FileChange::new(file.place.clone(), None, None),
         place: file.place.clone(),
-        before: file.now.disk.as_deref().map(<[u8]>::to_vec),
-        unsaved: file.now.unsaved.as_deref().map(<[u8]>::to_vec),
-        after: file.to.as_ref().map(|(bytes, _)| bytes.to_vec()),
+        before: file.now.disk.clone(),
+        unsaved: file.now.unsaved.clone(),
+        after: file.to.as_ref().map(|(bytes, _)| Arc::clone(bytes)),
         // The model has not read what it holds then.
         known: false,
         mode: mode.map(Permissions::from_mode),

@@ -1,5 +1,6 @@
 //! The tool `write_file`: a file's whole content.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use agent_core::cancel::Cancel;
@@ -58,7 +59,7 @@ impl WriteFile {
                 place,
                 before: None,
                 unsaved: None,
-                after: Some(content.as_bytes().to_vec()),
+                after: Some(content.as_bytes().into()),
                 known: true,
                 mode: None,
             });
@@ -74,13 +75,15 @@ impl WriteFile {
         }
         edit::check_writable(&self.files, &place)?;
         let new = LineEnd::of(&old).apply(content);
+        let change = FileChange::new(place.clone(), Some(&old), Some(&new));
+        drop(old);
         let after = encode(&shown, &new, coding)?;
         Ok(Edit {
-            shown: FileChange::new(place.clone(), Some(&old), Some(&new)),
+            shown: change,
             place,
-            unsaved: loaded.unsaved().map(<[u8]>::to_vec),
+            unsaved: loaded.unsaved().map(Into::into),
             before: Some(loaded.disk),
-            after: Some(after),
+            after: Some(after.as_ref().into()),
             known: true,
             mode: None,
         })
@@ -99,8 +102,11 @@ pub(crate) fn decode(shown: &str, bytes: &[u8]) -> Result<(String, Coding), Tool
 }
 
 /// The bytes of a changed text, in its file's encoding.
-pub(crate) fn encode(shown: &str, text: &str, coding: Coding) -> Result<Vec<u8>, ToolError> {
-    coding.encode(text).map_err(|character| {
+pub(crate) fn encode<'a>(shown: &str, text: &'a str, coding: Coding) -> Result<Cow<'a, [u8]>, ToolError> {
+    if coding == Coding::PLAIN {
+        return Ok(text.as_bytes().into());
+    }
+    coding.encode(text).map(Cow::Owned).map_err(|character| {
         let name = coding.encoding.name();
         ToolError::new(format!(
             "{shown} is in {name}, which has no {character:?}; write it with other characters, or convert the file to \

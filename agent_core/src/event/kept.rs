@@ -87,10 +87,16 @@ pub struct OldFile {
 impl OldFile {
     /// A file that holds `before`, with these permissions, and will hold what has the hash `after`.
     pub fn new(place: Place, before: Option<(Arc<[u8]>, Option<u32>)>, after: Option<Hash>) -> Self {
-        let kept = before.as_ref().map(|(bytes, mode)| KeptBytes {
-            data: Hash::of(bytes),
-            mode: *mode,
+        let before = before.map(|(bytes, mode)| {
+            let data = Hash::of(&bytes);
+            (KeptBytes { data, mode }, bytes)
         });
+        Self::of(place, before, after)
+    }
+
+    /// The same where the hash of the bytes is known.
+    pub(crate) fn of(place: Place, before: Option<(KeptBytes, Arc<[u8]>)>, after: Option<Hash>) -> Self {
+        let (kept, bytes) = before.unzip();
         Self {
             file: KeptFile {
                 place,
@@ -98,7 +104,7 @@ impl OldFile {
                 after,
                 folders: 0,
             },
-            bytes: before.map(|(bytes, _)| bytes),
+            bytes,
         }
     }
 }

@@ -57,7 +57,7 @@ pub(super) fn put_back(connection: &Connection, event: &mut Event) -> rusqlite::
     for blob in blobs(event) {
         if let Blob::Stored(sha256) = blob {
             match read(connection, sha256)? {
-                Some(bytes) => *blob = Blob::Inline(bytes.into()),
+                Some(bytes) => *blob = Blob::Inline(bytes),
                 None => tracing::warn!(sha256, "an image is missing in the store"),
             }
         }
@@ -75,9 +75,11 @@ pub(super) fn write(connection: &Connection, bytes: &Bytes) -> rusqlite::Result<
 }
 
 /// Reads bytes by the hash in hexadecimal.
-pub(super) fn read(connection: &Connection, sha256: &str) -> rusqlite::Result<Option<Vec<u8>>> {
+pub(super) fn read(connection: &Connection, sha256: &str) -> rusqlite::Result<Option<Arc<[u8]>>> {
     connection
-        .query_row("SELECT bytes FROM blobs WHERE sha256 = ?1", [sha256], |row| row.get(0))
+        .query_row("SELECT bytes FROM blobs WHERE sha256 = ?1", [sha256], |row| {
+            Ok(row.get_ref(0)?.as_blob()?.into())
+        })
         .optional()
 }
 

@@ -61,7 +61,7 @@ impl Keeping {
 }
 
 /// The bytes with this hash, if they are still kept.
-pub(super) fn read(connection: &Connection, hash: &Hash) -> rusqlite::Result<Option<Vec<u8>>> {
+pub(super) fn read(connection: &Connection, hash: &Hash) -> rusqlite::Result<Option<Arc<[u8]>>> {
     blob::read(connection, hash.hex())
 }
 

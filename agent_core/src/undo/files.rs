@@ -191,13 +191,15 @@ impl<'a> Change<'a> {
         }
         let bytes = match self.target.map(|target| job.store.kept(&target.data)).transpose()? {
             Some(None) => return Ok(Some(file(Stand::Stuck(NOT_KEPT.to_owned())))),
-            Some(Some(bytes)) => Some(Arc::from(bytes)),
+            Some(Some(bytes)) => Some(bytes),
             None => None,
         };
-        let stand = self.foreign(job, &now, disk.as_ref(), has_commands);
+        let unsaved = now.unsaved.as_deref().map(Hash::of);
+        let stand = self.foreign(job, &now, disk.as_ref(), unsaved.as_ref(), has_commands);
         let stand = stand.map_or(Stand::Ready, Stand::Foreign);
-        let held = now.unsaved.clone().or(now.disk.clone());
-        let mut old = OldFile::new(self.place.clone(), held.map(|bytes| (bytes, now.mode)), target.cloned());
+        let held = unsaved.or(disk).zip(now.unsaved.clone().or(now.disk.clone()));
+        let held = held.map(|(data, bytes)| (KeptBytes { data, mode: now.mode }, bytes));
+        let mut old = OldFile::of(self.place.clone(), held, target.cloned());
         old.file.folders = now.missing_folders;
         if let Some(begun) = begun {
             old.file.before.clone_from(&begun.before);
@@ -220,14 +222,20 @@ impl<'a> Change<'a> {
         }
     }
 
-    fn foreign(&self, job: &Job<'_>, now: &FileNow, disk: Option<&Hash>, has_commands: bool) -> Option<&'static str> {
+    fn foreign(
+        &self,
+        job: &Job<'_>,
+        now: &FileNow,
+        disk: Option<&Hash>,
+        unsaved: Option<&Hash>,
+        has_commands: bool,
+    ) -> Option<&'static str> {
         let boundary = Boundary {
             roots: &job.settings.roots,
             forbidden: &[],
         };
         let is_read_only = now.mode.is_some_and(|mode| mode & 0o222 == 0) && self.target.is_some();
-        let unsaved = now.unsaved.as_deref().map(Hash::of);
-        if unsaved.is_some() && !self.expected.contains(&unsaved.as_ref()) {
+        if unsaved.is_some() && !self.expected.contains(&unsaved) {
             Some("has changes in the editor that are not saved")
         } else if unsaved.is_none() && !self.expected.contains(&disk) {
             Some(match (disk, has_commands) {

@@ -3,6 +3,7 @@
 use std::fs::Permissions;
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use agent_core::plan::Place;
 use agent_core::tool::ToolError;
@@ -55,7 +56,7 @@ impl Step<'_> {
         self.check(files.load_held(self.place, held)?)
     }
 
-    fn check(&self, found: Option<Vec<u8>>) -> Result<(), Fault> {
+    fn check(&self, found: Option<Arc<[u8]>>) -> Result<(), Fault> {
         match found.as_deref() == self.from {
             true => Ok(()),
             false => Err(Fault::Changed),

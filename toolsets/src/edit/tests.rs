@@ -70,7 +70,7 @@ fn try_edit(room: &Room, name: &str, after: Option<&str>) -> Result<Edit, ToolEr
     Ok(Edit {
         before: room.files.load(&place)?,
         unsaved: None,
-        after: after.map(|text| text.as_bytes().to_vec()),
+        after: after.map(|text| text.as_bytes().into()),
         known: true,
         mode: None,
         shown: FileChange::new(place.clone(), None, after),

@@ -1,6 +1,7 @@
 //! The files of one patch as they will be, worked out in memory before anything is written.
 
 use std::fs::{self, Permissions};
+use std::sync::Arc;
 
 use agent_core::cancel::Cancel;
 use agent_core::change::FileChange;
@@ -23,11 +24,11 @@ pub(crate) struct Drafts<'a> {
 
 struct Draft {
     place: Place,
-    before: Option<Vec<u8>>,
+    before: Option<Arc<[u8]>>,
     /// What the editor shows instead and has not saved.
-    unsaved: Option<Vec<u8>>,
+    unsaved: Option<Arc<[u8]>>,
     mode: Option<Permissions>,
-    /// The text before; none for a new file and for one that is no text.
+    /// The text before; none for a new file, for one that is no text, and until it is asked for.
     old: Option<String>,
     coding: Coding,
     /// What it will be.
@@ -38,7 +39,7 @@ struct Draft {
 enum Now {
     Absent,
     Text(String),
-    /// As it is; bytes that nobody has asked to be text.
+    /// As it is.
     Untouched,
 }
 
@@ -159,7 +160,7 @@ impl<'a> Drafts<'a> {
             return Ok(index);
         }
         let loaded = self.files.look_to_change(&place, self.cancel)?;
-        let unsaved = loaded.as_ref().and_then(Loaded::unsaved).map(<[u8]>::to_vec);
+        let unsaved = loaded.as_ref().and_then(Loaded::unsaved).map(Into::into);
         let before = loaded.map(|loaded| loaded.disk);
         let size = |draft: &Draft| draft.before.as_ref().map_or(0, |bytes| bytes.len() as u64);
         let total = self.drafts.iter().map(size).sum::<u64>() + before.as_ref().map_or(0, |bytes| bytes.len() as u64);
@@ -191,17 +192,17 @@ impl<'a> Drafts<'a> {
     /// The text that a draft has now.
     fn text(&mut self, index: usize) -> Result<&str, ToolError> {
         self.check_exists(index)?;
-        if self.drafts[index].now == Now::Untouched {
+        if self.drafts[index].now == Now::Untouched && self.drafts[index].old.is_none() {
             edit::check_writable(self.files, &self.drafts[index].place)?;
             let bytes = self.drafts[index].base().unwrap_or_default();
             let (text, coding) = decode(&self.shown(index), bytes)?;
             let draft = &mut self.drafts[index];
-            draft.old = Some(text.clone());
-            (draft.coding, draft.now) = (coding, Now::Text(text));
+            (draft.coding, draft.old) = (coding, Some(text));
         }
-        match &self.drafts[index].now {
-            Now::Text(text) => Ok(text),
-            Now::Absent | Now::Untouched => Err(self.error(index, "is gone by an earlier part of the patch")),
+        let draft = &self.drafts[index];
+        match (&draft.now, &draft.old) {
+            (Now::Text(text), _) | (Now::Untouched, Some(text)) => Ok(text),
+            (Now::Absent | Now::Untouched, _) => Err(self.error(index, "is gone by an earlier part of the patch")),
         }
     }
 
@@ -263,21 +264,25 @@ impl Draft {
     fn into_edit(self, files: &Files) -> Result<Option<Edit>, ToolError> {
         let shown = files.places.shown(&self.place.path);
         let base = self.unsaved.as_deref().or(self.before.as_deref());
-        let (after, new) = match self.now {
+        let new = match self.now {
             Now::Untouched => return Ok(None),
-            Now::Absent => (None, None),
-            Now::Text(text) => (Some(encode(&shown, &text, self.coding)?), Some(text)),
+            Now::Absent => None,
+            Now::Text(text) => Some(text),
         };
-        if after.as_deref() == base {
+        let encoded = new.as_ref().map(|text| encode(&shown, text, self.coding)).transpose()?;
+        if encoded.as_deref() == base {
             return Ok(None);
         }
         // A deleted file is shown with its text, if it is one.
         let old = self
             .old
             .or_else(|| base.and_then(|bytes| decode(&shown, bytes).ok()).map(|(text, _)| text));
+        let is_text = old.is_some();
         let shown = FileChange::new(self.place.clone(), old.as_deref(), new.as_deref());
+        drop(old);
+        let after = encoded.map(|bytes| bytes.as_ref().into());
         let shown = match base {
-            Some(bytes) if old.is_none() => shown.of_binary(bytes.len() as u64),
+            Some(bytes) if !is_text => shown.of_binary(bytes.len() as u64),
             Some(_) | None => shown,
         };
         Ok(Some(Edit {
