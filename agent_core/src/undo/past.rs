@@ -1,6 +1,6 @@
 //! A session's turns as an undo sees them: what each changed, and which are taken back already. A fold of its events.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::approval::Decision;
 use crate::content::{Content, is_blank, plain_text};
@@ -237,10 +237,24 @@ impl Past {
             }
             HistoryMove::Redo => {
                 let own = std::mem::take(&mut self.begun);
-                self.turns
-                    .extend(self.undone.pop().into_iter().flat_map(|undone| undone.turns));
+                let mut turns = self.undone.pop().map(|undone| undone.turns).unwrap_or_default();
+                take_over(&mut turns, &own);
+                self.turns.extend(turns);
                 self.correct(&own);
             }
+        }
+    }
+}
+
+/// What a redo has overwritten is what its turns have changed from then on, so that an undo brings it back.
+fn take_over(turns: &mut [TurnPast], redone: &[Begun]) {
+    let mut known = HashSet::new();
+    for begun in redone {
+        let place = &begun.step.file.place;
+        let mut steps = turns.iter_mut().flat_map(|turn| &mut turn.steps);
+        let first = steps.find(|step| step.file.place == *place);
+        if let Some(first) = first.filter(|_| known.insert(&place.real)) {
+            first.file.before.clone_from(&begun.step.file.before);
         }
     }
 }

@@ -74,16 +74,14 @@ pub(super) fn refused(job: &Job<'_>, files: &[File]) -> String {
     let is_stuck = files.iter().any(|file| matches!(file.stand, Stand::Stuck(_)));
     let _ = write!(text, "\n`{name} keep` leaves them as they are and puts back the rest.");
     if !is_stuck {
-        let _ = match job.wish {
-            Wish::Undo | Wish::Rewind => write!(
-                text,
-                " `{name} force` puts these back too; `/redo` then brings back what they hold now."
-            ),
-            Wish::Redo => write!(
-                text,
-                " `{name} force` puts these back too; what they hold now is lost then."
-            ),
+        let back = match job.wish {
+            Wish::Undo | Wish::Rewind => "/redo",
+            Wish::Redo => "/undo",
         };
+        let _ = write!(
+            text,
+            " `{name} force` puts these back too; `{back}` then brings back what they hold now."
+        );
     }
     text
 }

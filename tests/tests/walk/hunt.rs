@@ -50,6 +50,20 @@ pub(crate) fn walk(walk: &Walk, ground: Ground) -> Result<Tally, Fault> {
 
 /// Walks so many walks, some at a time; the tally of all, or a report of the first that failed.
 pub(crate) fn hunt(first: u64, count: u64, at_once: usize, ground: Ground) -> Result<Tally, String> {
+    let one = |seed| {
+        let path = generate(seed, ground);
+        walk(&path, ground).map_err(|fault| (path, fault))
+    };
+    all(first, count, at_once, &one).map_err(|(path, fault)| report(path, fault, ground))
+}
+
+/// Walks the walks of so many seeds, some at a time; the tally of all, or what the first said that failed.
+pub(crate) fn all<E: Send>(
+    first: u64,
+    count: u64,
+    at_once: usize,
+    walk: &(impl Fn(u64) -> Result<Tally, E> + Sync),
+) -> Result<Tally, E> {
     let next = AtomicU64::new(0);
     let found = Mutex::new((Tally::default(), None));
     let lock = || found.lock().unwrap_or_else(PoisonError::into_inner);
@@ -59,21 +73,17 @@ pub(crate) fn hunt(first: u64, count: u64, at_once: usize, ground: Ground) -> Re
             if number >= count || lock().1.is_some() {
                 return;
             }
-            let path = generate(first.wrapping_add(number), ground);
-            match walk(&path, ground) {
+            match walk(first.wrapping_add(number)) {
                 Ok(tally) => lock().0.add(&tally),
                 Err(fault) => {
-                    lock().1.get_or_insert((path, fault));
+                    lock().1.get_or_insert(fault);
                 }
             }
         }
     };
     thread::scope(|scope| (0..at_once).for_each(|_| drop(scope.spawn(work))));
     let (tally, fault) = found.into_inner().unwrap_or_else(PoisonError::into_inner);
-    match fault {
-        None => Ok(tally),
-        Some((path, fault)) => Err(report(path, fault, ground)),
-    }
+    fault.map_or(Ok(tally), Err)
 }
 
 /// What there is to say of a walk that failed.

@@ -1,6 +1,8 @@
 //! Random walks: whatever a client does, in whatever order, some things stay true. Each request has one answer and each
 //! call one end, nothing follows the answer to a prompt, nothing runs without an allow, and at rest nothing is kept.
 //!
+//! Those of `undo` are of another kind: one thing after the other, and a model of all of it.
+//!
 //! Reading order: `steps` (what a client can do, as data), `generator` (a walk of a seed), `model`, `client`, `answers`
 //! (what is said), `waits`, `hears`, `calls`, `transcript` (what comes, and whether it may), `rest` (the end), `hunt`.
 
@@ -21,11 +23,13 @@ mod rest;
 mod steps;
 mod tally;
 mod transcript;
+mod undo;
 mod waits;
 
 use std::env;
 
 use generator::Ground;
+use tally::Tally;
 
 /// What some hundred walks meet, so that none of what they check is checked of nothing.
 const MET: [&str; 47] = [
@@ -96,12 +100,25 @@ fn number(name: &str) -> Option<u64> {
     env::var(name).ok().map(|text| text.parse().expect("a number"))
 }
 
+/// The same for walks of taking turns back.
+const MET_BY_UNDO: [&str; 5] = ["changes by others", "loads", "redos", "turns", "undos"];
+const MET_BY_KILLED: [&str; 4] = ["redos", "turns", "undos", "undos killed"];
+
 fn check(ground: Ground, usual: u64, at_once: usize, met: &[&'static str]) {
+    check_by(usual, met, |first, count| hunt::hunt(first, count, at_once, ground));
+}
+
+fn check_undo(ground: Ground, usual: u64, at_once: usize, met: &[&'static str]) {
+    let walk = |seed| undo::walk(seed, ground);
+    check_by(usual, met, |first, count| hunt::all(first, count, at_once, &walk));
+}
+
+fn check_by(usual: u64, met: &[&'static str], hunt: impl FnOnce(u64, u64) -> Result<Tally, String>) {
     let seed = number("WALK_SEED");
     let first = seed.unwrap_or_else(|| fastrand::u64(..u64::MAX / 2));
     let count = number("WALKS").unwrap_or(if seed.is_some() { 1 } else { usual });
     println!("WALK_SEED={first}");
-    match hunt::hunt(first, count, at_once, ground) {
+    match hunt(first, count) {
         Err(report) => panic!("{report}"),
         Ok(tally) => {
             println!("{tally:#?}");
@@ -119,4 +136,14 @@ fn whatever_a_client_does_some_things_stay_true() {
 #[test]
 fn whatever_a_client_does_to_the_built_binary_the_same_stays_true() {
     check(Ground::Binary, 24, 2, &MET_BY_FEW);
+}
+
+#[test]
+fn whatever_is_taken_back_files_and_conversation_are_what_they_were() {
+    check_undo(Ground::Inside, 60, 4, &MET_BY_UNDO);
+}
+
+#[test]
+fn whatever_is_taken_back_the_same_is_true_of_the_built_binary_that_is_killed() {
+    check_undo(Ground::Binary, 10, 2, &MET_BY_KILLED);
 }

@@ -63,9 +63,22 @@ enum Part {
     Fail,
 }
 
-/// What is answered to a conversation whose last message of the user is this one, with so many results after it.
-fn reply(said: &str, results: usize) -> Vec<Part> {
+/// The number of a prompt that has its calls in itself.
+pub(crate) fn done_in(said: &str) -> Option<usize> {
+    said.strip_prefix("do ")?.split_once(". ")?.0.parse().ok()
+}
+
+/// What is answered to a conversation in which the user has said this, with so many results after the last of it.
+fn reply(users: &[String], results: usize) -> Vec<Part> {
     let text = |text: String| vec![Part::Text(text)];
+    let said = users.last().map_or("", String::as_str);
+    if done_in(said).is_some() {
+        let seen: Vec<usize> = users.iter().filter_map(|said| done_in(said)).collect();
+        return match results {
+            0 => calls_in(said),
+            _ => text(format!("seen {seen:?}")),
+        };
+    }
     if let Some((_, number)) = said.split_once("heed ") {
         return text(format!("heard {number}"));
     }
@@ -78,6 +91,12 @@ fn reply(said: &str, results: usize) -> Vec<Part> {
         return text(format!("done-{number}"));
     }
     calls(kind, number)
+}
+
+fn calls_in(said: &str) -> Vec<Part> {
+    let calls = said.split_once(". ").map_or("", |(_, calls)| calls);
+    let calls: Vec<(String, Value)> = serde_json::from_str(calls).expect("the calls are JSON");
+    calls.into_iter().map(|(_, input)| Part::Call("patch", input)).collect()
 }
 
 fn calls(kind: &str, number: usize) -> Vec<Part> {
@@ -130,18 +149,18 @@ impl Provider for Model {
         sink: &mut dyn FnMut(Delta) -> ControlFlow<()>,
     ) -> Result<Reply, ProviderError> {
         let mut results = 0;
-        let mut said = String::new();
-        for message in request.messages.iter().rev() {
+        let mut users = Vec::new();
+        for message in request.messages {
             match message {
                 Message::User(content) => {
-                    said = plain_text(content);
-                    break;
+                    users.push(plain_text(content));
+                    results = 0;
                 }
                 Message::ToolResult { .. } => results += 1,
                 Message::Assistant { .. } => {}
             }
         }
-        let steps: Vec<ScriptStep> = reply(&said, results).into_iter().map(Part::scripted).collect();
+        let steps: Vec<ScriptStep> = reply(&users, results).into_iter().map(Part::scripted).collect();
         Script::from_replies(vec![ScriptReply::new(steps)]).complete(request, cancel, sink)
     }
 }
@@ -167,14 +186,15 @@ pub(crate) fn served(asked: &Asked) -> mock::Reply {
     let messages = asked.messages().iter().rev();
     let results = messages.clone().take_while(|message| message["role"] != "user");
     let results = results.filter(|message| message["role"] == "tool").count();
-    let said = messages.clone().find(|message| message["role"] == "user");
-    let said = said.map_or_else(String::new, |message| match message["content"].as_str() {
+    let said = |message: &Value| match message["content"].as_str() {
         Some(text) => text.to_owned(),
         None => message["content"].to_string(),
-    });
+    };
+    let users = asked.messages().iter().filter(|message| message["role"] == "user");
+    let users: Vec<String> = users.map(said).collect();
     let mut texts = String::new();
     let mut calls = Vec::new();
-    for (index, part) in reply(&said, results).into_iter().enumerate() {
+    for (index, part) in reply(&users, results).into_iter().enumerate() {
         match part {
             Part::Text(text) => texts.push_str(&text),
             Part::Call(name, input) => calls.push((format!("call_{index}"), name, input)),

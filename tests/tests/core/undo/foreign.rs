@@ -7,7 +7,7 @@ use std::path::Path;
 use agent_core::approval::{OptionKind, UserAnswer};
 use talaria_tests::stage::Stage;
 
-use super::{patch, read, replace, says_of, stage, told, tree, write};
+use super::{again, patch, read, replace, says_of, stage, told, tree, write};
 use crate::{answering, nothing, runs};
 
 /// A turn that changes, makes and deletes a file.
@@ -162,6 +162,25 @@ fn a_redo_is_as_careful() {
     assert_eq!((stage.read("a"), stage.read("c")), ("theirs".into(), "c".into()));
     says_of(&mut stage, "/redo keep", &["Left as they are"]);
     assert_eq!((stage.read("a"), stage.read("made/b")), ("theirs".into(), "b".into()));
+}
+
+#[test]
+fn what_a_forced_redo_overwrites_comes_back_with_the_next_undo() {
+    let mut stage = worked();
+    told(&mut stage, "/undo");
+    stage.file("a", "theirs").file("made/b", "theirs as well");
+    says_of(&mut stage, "/redo", &["`/undo` then brings back what they hold now"]);
+    says_of(&mut stage, "/redo force", &["Files put back"]);
+    assert_eq!((stage.read("a"), stage.read("made/b")), ("new".into(), "b".into()));
+    let mut stage = again(stage, vec![]);
+    for _ in 0..2 {
+        says_of(&mut stage, "/undo", &["Taken back: `go`"]);
+        let now = ["a", "made/b", "c"].map(|name| stage.read(name));
+        assert_eq!(now, ["theirs", "theirs as well", "c"]);
+        says_of(&mut stage, "/redo", &["There again: `go`"]);
+        let now = ["a", "made/b", "c"].map(|name| stage.read(name));
+        assert_eq!(now, ["new", "b", ""]);
+    }
 }
 
 #[test]
