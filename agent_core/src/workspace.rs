@@ -93,6 +93,8 @@ pub struct PutBack {
     pub now: FileNow,
     /// What it is to hold, and its permissions where there is no file now; none for a file that goes, or has gone.
     pub to: Option<(Arc<[u8]>, Option<u32>)>,
+    /// It has those permissions also where there is a file now: that is another one than it was.
+    pub sets_mode: bool,
     /// So many of the folders that it lies in go with it, if they are empty then.
     pub folders: usize,
 }

@@ -38,6 +38,8 @@ pub(crate) struct Edit {
     pub(crate) known: bool,
     /// The permissions of the file, or of the one that it takes the place of; none for a new one.
     pub(crate) mode: Option<Permissions>,
+    /// The permissions that the file has now, where it is to have those instead; else it keeps its own.
+    pub(crate) mode_now: Option<Permissions>,
     /// What people are shown.
     pub(crate) shown: FileChange,
 }
@@ -308,8 +310,8 @@ impl Edit {
     /// mode, and an editor would not know that.
     fn editor<'a>(&'a self, files: &'a Files) -> Option<(&'a Editor, &'a [u8])> {
         let (editor, after) = (files.editor.as_ref()?, self.after.as_deref()?);
-        let is_moved = self.before.is_none() && self.mode.is_some();
-        (!is_moved && editor.writes(&self.place, after)).then_some((editor, after))
+        let sets_mode = self.mode_now.is_some() || self.before.is_none() && self.mode.is_some();
+        (!sets_mode && editor.writes(&self.place, after)).then_some((editor, after))
     }
 
     fn forth(&self) -> Step<'_> {
@@ -318,6 +320,7 @@ impl Edit {
             from: self.before.as_deref(),
             to: self.after.as_deref(),
             mode: self.mode.as_ref(),
+            sets_mode: self.mode_now.is_some(),
         }
     }
 
@@ -326,6 +329,7 @@ impl Edit {
             from: self.after.as_deref(),
             // What was not saved before is better saved than lost.
             to: self.base(),
+            mode: self.mode_now.as_ref().or(self.mode.as_ref()),
             ..self.forth()
         }
     }

@@ -128,6 +128,15 @@ pub(crate) fn is_link(error: &io::Error) -> bool {
 /// The bits of a mode that have a program run as its file's owner or group.
 const RUNS_AS_OWNER: u32 = 0o6000;
 
+/// The mode of a new file.
+#[derive(Clone, Copy)]
+pub(crate) enum Bits<'a> {
+    /// That of the file that has the place now, else this one, else as for any new file.
+    Kept(Option<&'a Permissions>),
+    /// This one.
+    Set(&'a Permissions),
+}
+
 /// A file that is written whole beside its place before it takes it, so that a reader never sees half of it. It is gone
 /// with this value if it has not taken its place.
 pub(crate) struct NewFile<'a> {
@@ -139,10 +148,10 @@ pub(crate) struct NewFile<'a> {
 }
 
 impl<'a> NewFile<'a> {
-    /// Writes the bytes to disk. Owner and mode are those of the file that has the place now, else the mode is `mode`.
-    pub(crate) fn write(held: &'a Held, bytes: &[u8], mode: Option<&Permissions>) -> io::Result<Self> {
+    /// Writes the bytes to disk. The owner is that of the file that has the place now.
+    pub(crate) fn write(held: &'a Held, bytes: &[u8], bits: Bits<'_>) -> io::Result<Self> {
         let old = held.facts()?;
-        let first = match old.is_some() || mode.is_some() {
+        let first = match old.is_some() || !matches!(bits, Bits::Kept(None)) {
             // Until it has its mode it may be nobody else's to read.
             true => Mode::RUSR | Mode::WUSR,
             // The process's umask takes its part of this, as for any new file.
@@ -150,16 +159,22 @@ impl<'a> NewFile<'a> {
         };
         let mut new = Self::open(held, first)?;
         new.file.write_all(bytes)?;
-        match &old {
-            Some(old) => new.keep(old)?,
-            // Nobody knows whose the file was that had this mode.
-            None => mode.map_or(Ok(()), |mode| {
-                let mode = mode.mode() & !RUNS_AS_OWNER;
-                new.file.set_permissions(Permissions::from_mode(mode))
-            })?,
+        if let Some(old) = &old {
+            new.keep(old)?;
+        }
+        match bits {
+            Bits::Set(mode) => new.set(mode)?,
+            Bits::Kept(Some(mode)) if old.is_none() => new.set(mode)?,
+            Bits::Kept(_) => {}
         }
         new.file.sync_data()?;
         Ok(new)
+    }
+
+    /// Nobody knows whose the file was that had this mode.
+    fn set(&self, mode: &Permissions) -> io::Result<()> {
+        let mode = mode.mode() & !RUNS_AS_OWNER;
+        self.file.set_permissions(Permissions::from_mode(mode))
     }
 
     fn open(held: &'a Held, mode: Mode) -> io::Result<Self> {

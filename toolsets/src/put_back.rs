@@ -134,6 +134,7 @@ fn to_edit(file: &PutBack) -> Edit {
         // The model has not read what it holds then.
         known: false,
         mode: mode.map(Permissions::from_mode),
+        mode_now: file.now.mode.filter(|_| file.sets_mode).map(Permissions::from_mode),
     }
 }
 

@@ -62,6 +62,7 @@ impl WriteFile {
                 after: Some(content.as_bytes().into()),
                 known: true,
                 mode: None,
+                mode_now: None,
             });
         };
         let base = loaded.unsaved().unwrap_or(&loaded.disk);
@@ -86,6 +87,7 @@ impl WriteFile {
             after: Some(after.as_ref().into()),
             known: true,
             mode: None,
+            mode_now: None,
         })
     }
 }

@@ -25,6 +25,9 @@ pub struct KeptFile {
     /// So many of the folders that it lies in, the innermost ones, are made for it.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub folders: usize,
+    /// Its permissions change too: it is another file that takes its place.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub sets_mode: bool,
 }
 
 /// What a file held.
@@ -103,6 +106,7 @@ impl OldFile {
                 before: kept,
                 after,
                 folders: 0,
+                sets_mode: false,
             },
             bytes,
         }
@@ -114,6 +118,11 @@ fn hex(bytes: &[u8]) -> String {
         write!(text, "{byte:02x}").expect("a string takes any text");
         text
     })
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature serde asks for")]
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature serde asks for")]

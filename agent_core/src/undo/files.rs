@@ -45,6 +45,8 @@ struct Change<'a> {
     last: Option<&'a Step>,
     /// Between two steps something else has changed it.
     is_shared: bool,
+    /// In between it was gone, and what is there now was made anew, with permissions of its own.
+    is_anew: bool,
     folders: usize,
     /// What it held when this was begun before, and broke off.
     begun: Option<&'a KeptFile>,
@@ -120,6 +122,7 @@ impl<'a> Changes<'a> {
                 expected: Vec::new(),
                 last: None,
                 is_shared: false,
+                is_anew: false,
                 folders: 0,
                 begun: None,
             });
@@ -144,6 +147,7 @@ impl<'a> Change<'a> {
             self.expected.push(before);
         }
         self.expected.push(step.file.after.as_ref());
+        self.is_anew |= step.file.sets_mode || before.is_none();
         self.folders = self.folders.max(step.file.folders);
         self.last = Some(step);
     }
@@ -151,6 +155,7 @@ impl<'a> Change<'a> {
     /// What the file held when that began is not expected because of it: it may have been someone else's.
     fn carry_on(&mut self, step: &'a Step) {
         self.expected.push(step.file.after.as_ref());
+        self.is_anew |= step.file.sets_mode;
         self.folders = self.folders.max(step.file.folders);
         self.begun = self.begun.or(Some(&step.file));
     }
@@ -175,7 +180,8 @@ impl<'a> Change<'a> {
         let target = self.target.map(|target| &target.data);
         // What is being carried on has kept what the file held before.
         let begun = self.begun.filter(|begun| now.unsaved.is_none() && begun.after == disk);
-        if disk.as_ref() == target && now.unsaved.is_none() {
+        let sets_mode = self.sets_mode(&now);
+        if disk.as_ref() == target && now.unsaved.is_none() && !sets_mode {
             return Ok(Some(File {
                 old: begun.map(|begun| OldFile {
                     file: begun.clone(),
@@ -201,6 +207,7 @@ impl<'a> Change<'a> {
         let held = held.map(|(data, bytes)| (KeptBytes { data, mode: now.mode }, bytes));
         let mut old = OldFile::of(self.place.clone(), held, target.cloned());
         old.file.folders = now.missing_folders;
+        old.file.sets_mode = sets_mode;
         if let Some(begun) = begun {
             old.file.before.clone_from(&begun.before);
             old.bytes = None;
@@ -212,9 +219,16 @@ impl<'a> Change<'a> {
         }))
     }
 
+    /// Whether the file that is there now is to have other permissions.
+    fn sets_mode(&self, now: &FileNow) -> bool {
+        let mode = self.target.and_then(|target| target.mode);
+        self.is_anew && now.disk.is_some() && mode.is_some() && mode != now.mode
+    }
+
     fn put_back(&self, now: FileNow, bytes: Option<Arc<[u8]>>) -> PutBack {
         let mode = self.target.and_then(|target| target.mode);
         PutBack {
+            sets_mode: self.sets_mode(&now),
             place: self.place.clone(),
             now,
             to: bytes.map(|bytes| (bytes, mode)),

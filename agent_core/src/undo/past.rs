@@ -250,10 +250,10 @@ impl Past {
 fn take_over(turns: &mut [TurnPast], redone: &[Begun]) {
     let mut known = HashSet::new();
     for begun in redone {
-        let place = &begun.step.file.place;
+        let real = &begun.step.file.place.real;
         let mut steps = turns.iter_mut().flat_map(|turn| &mut turn.steps);
-        let first = steps.find(|step| step.file.place == *place);
-        if let Some(first) = first.filter(|_| known.insert(&place.real)) {
+        let first = steps.find(|step| step.file.place.real == *real);
+        if let Some(first) = first.filter(|_| known.insert(real)) {
             first.file.before.clone_from(&begun.step.file.before);
         }
     }

@@ -9,7 +9,7 @@ use agent_core::plan::Place;
 use agent_core::tool::ToolError;
 
 use crate::files::Files;
-use crate::held::{Held, NewFile};
+use crate::held::{Bits, Held, NewFile};
 
 /// A file's way from what it holds to what it will hold, either of which may be no file at all.
 pub(super) struct Step<'a> {
@@ -17,6 +17,8 @@ pub(super) struct Step<'a> {
     pub(super) from: Option<&'a [u8]>,
     pub(super) to: Option<&'a [u8]>,
     pub(super) mode: Option<&'a Permissions>,
+    /// The mode is also for a file that is there and has one.
+    pub(super) sets_mode: bool,
 }
 
 /// Why a step was not taken.
@@ -43,13 +45,20 @@ impl Step<'_> {
             return Ok(held.remove_file()?);
         };
         let held = Held::make(&self.place.real, folders)?;
-        let file = NewFile::write(&held, bytes, self.mode)?;
+        let file = NewFile::write(&held, bytes, self.bits())?;
         last_look(&held)?;
         match self.from {
             None => file.create()?,
             Some(_) => file.replace()?,
         }
         Ok(())
+    }
+
+    fn bits(&self) -> Bits<'_> {
+        match self.mode {
+            Some(mode) if self.sets_mode => Bits::Set(mode),
+            mode => Bits::Kept(mode),
+        }
     }
 
     pub(super) fn look(&self, files: &Files, held: &Held) -> Result<(), Fault> {

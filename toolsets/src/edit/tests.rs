@@ -73,6 +73,7 @@ fn try_edit(room: &Room, name: &str, after: Option<&str>) -> Result<Edit, ToolEr
         after: after.map(|text| text.as_bytes().into()),
         known: true,
         mode: None,
+        mode_now: None,
         shown: FileChange::new(place.clone(), None, after),
         place,
     })

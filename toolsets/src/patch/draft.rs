@@ -293,6 +293,7 @@ impl Draft {
             unsaved: self.unsaved,
             after,
             mode: self.mode,
+            mode_now: None,
         }))
     }
 }

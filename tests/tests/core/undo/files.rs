@@ -101,6 +101,26 @@ fn every_encoding_comes_back_byte_for_byte() {
 }
 
 #[test]
+fn the_permissions_of_a_file_that_was_made_anew_come_back() {
+    for text in ["new", "old"] {
+        let mut stage = stage(vec![vec![patch(&["*** Delete File: run"]), write("run", text)]]);
+        stage.file("run", "old");
+        let path = stage.folder.path().join("run");
+        fs::set_permissions(path, fs::Permissions::from_mode(0o750)).unwrap();
+        let before = tree(stage.folder.path());
+        stage.turn("go", nothing);
+        let after = tree(stage.folder.path());
+        assert_ne!(before, after);
+        for _ in 0..2 {
+            says_of(&mut stage, "/undo", &["Files put back"]);
+            assert_eq!(tree(stage.folder.path()), before);
+            says_of(&mut stage, "/redo", &["Files put back"]);
+            assert_eq!(tree(stage.folder.path()), after);
+        }
+    }
+}
+
+#[test]
 fn a_folder_whose_file_came_and_went_goes_too() {
     let mut stage = stage(vec![vec![
         write("deep/er/a", "a"),
