@@ -254,9 +254,10 @@ impl Walk<'_> {
         self.tally.count("changes by others");
     }
 
-    /// In the model: files come to hold this. What they held comes back.
+    /// In the model: files come to hold this. What those held that hold something else comes back.
     fn put(&mut self, target: &Files) -> Files {
-        let held = target.keys().map(|name| (*name, self.files[name].clone())).collect();
+        let changes = target.iter().filter(|(name, text)| self.files[*name] != **text);
+        let held = changes.map(|(name, _)| (*name, self.files[name].clone())).collect();
         self.files.extend(target.clone());
         held
     }
