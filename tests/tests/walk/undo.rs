@@ -122,12 +122,13 @@ impl Walk<'_> {
             .map(|_| self.call(&mut files, &mut turn.before))
             .collect();
         let text = format!("do {number}. {}", json!(calls));
-        self.undone.clear();
         if kills {
             self.kill_in(&text, &files)?;
             if !self.load()?.contains(&number) {
+                // It was not even heard.
                 return Ok(());
             }
+            self.undone.clear();
             // Whatever came of it, its beginning comes back.
             self.files = self.on_disk();
             self.turns.push(turn);
@@ -135,6 +136,7 @@ impl Walk<'_> {
             return self.undo(1, false);
         }
         let answer = self.prompt(&text)?;
+        self.undone.clear();
         self.turns.push(turn);
         self.files = files;
         let stand: Vec<usize> = self.turns.iter().map(|turn| turn.number).collect();
