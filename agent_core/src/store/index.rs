@@ -33,6 +33,15 @@ pub(super) fn is_damage(error: &rusqlite::Error) -> bool {
     code == Some(ffi::SQLITE_CORRUPT_VTAB)
 }
 
+/// Whether it can be asked.
+pub(super) fn answers(connection: &Connection) -> rusqlite::Result<bool> {
+    match connection.query_row("SELECT count(*) FROM search WHERE search MATCH 'a'", [], |_| Ok(())) {
+        Ok(()) => Ok(true),
+        Err(error) if is_own_fault(&error) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
 /// What is said of an index that was made anew and is damaged again.
 pub(super) fn still_damaged() -> rusqlite::Error {
     rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_CORRUPT_VTAB), None)
@@ -100,7 +109,14 @@ fn add_stored(connection: &Connection, id: i64) -> rusqlite::Result<()> {
 
 /// Makes the index anew of all there is. The caller's transaction.
 pub(super) fn rebuild(connection: &Connection) -> rusqlite::Result<()> {
-    connection.execute_batch("DROP TABLE IF EXISTS search")?;
+    // Where the index itself is gone, its parts may be there.
+    connection.execute_batch(
+        "DROP TABLE IF EXISTS search;
+         DROP TABLE IF EXISTS search_data;
+         DROP TABLE IF EXISTS search_idx;
+         DROP TABLE IF EXISTS search_docsize;
+         DROP TABLE IF EXISTS search_config;",
+    )?;
     connection.execute_batch(TABLE)?;
     let mut statement = connection.prepare(&format!(
         "SELECT seq, turn, body, sessions.id, events.id FROM events CROSS JOIN sessions ON sessions.key = session \

@@ -133,7 +133,11 @@ fn what_an_older_version_has_stored_and_indexed_is_found_and_gone_on_with() {
 #[test]
 fn an_index_that_is_damaged_or_gone_is_made_anew_and_no_event_is_lost() {
     for (damage, seen) in [
-        ("DROP TABLE search", Pages::Whole),
+        ("DROP TABLE search", Pages::Index),
+        (
+            "PRAGMA writable_schema = ON; DELETE FROM sqlite_schema WHERE name = 'search'",
+            Pages::Index,
+        ),
         (
             "UPDATE search_data SET block = x'ffffffffffffffffffffffffff' WHERE id = 10",
             Pages::Index,
