@@ -149,6 +149,9 @@ pub enum Event {
     StepFinished {
         /// The step's number within its turn, from 1.
         step: u32,
+        /// The model that has answered; none in rows of older versions.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model: Option<ModelRef>,
         /// Tokens of this step.
         usage: Usage,
         /// How full the model's context is now.

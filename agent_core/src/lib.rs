@@ -59,6 +59,7 @@ mod session;
 mod settings;
 pub mod setup;
 pub mod slash;
+pub mod spending;
 pub mod store;
 pub mod surface;
 mod title;

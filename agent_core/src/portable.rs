@@ -17,6 +17,7 @@ use crate::id::SessionId;
 use crate::json_path;
 use crate::prompt::{Facts, Instructions};
 use crate::provider::{ModelRef, Origin, ThoughtLevel, Usage};
+use crate::spending;
 use crate::store::{Dated, Import, Parent, SessionRecord};
 use crate::title;
 use masking::put_in;
@@ -88,7 +89,9 @@ pub enum BadDocument {
 /// Makes the document of a session: `{session, events}`.
 pub fn document(record: &SessionRecord, rows: &[Dated], keys: Keys) -> Value {
     let events: Vec<Value> = rows.iter().filter_map(|row| envelope(row, keys)).collect();
-    json!({"session": session(record, keys), "events": events})
+    let mut session = session(record, keys);
+    session["used"] = json!(spending::shares(rows.iter().map(|row| &row.envelope.event)));
+    json!({"session": session, "events": events})
 }
 
 /// An event with its place and its time, as one line of an export; none where it stays in the store.

@@ -199,6 +199,7 @@ impl<'a> Turn<'a> {
             .change_standing(|standing| standing.context = Some(context));
         self.emit(Event::StepFinished {
             step,
+            model: Some(model.model().name.clone()),
             usage,
             context,
             finish: reply.finish,

@@ -17,12 +17,13 @@ use agent_core::id::{ApprovalId, ToolCallId, TurnId};
 use agent_core::plan::Plan;
 use agent_core::provider::ThoughtLevel;
 use agent_core::search::masked;
+use agent_core::spending;
 use agent_core::store::{Dated, SessionRecord};
 use agent_core::visible;
 
 use crate::run::people::dollars;
 use crate::run::plain::plain;
-use words::{decided, duration, moment, moved, tone};
+use words::{decided, duration, moment, moved, spent, tone};
 
 /// What is said of a turn without an end.
 const CUT_OFF: &str = "cut off: the agent ended before this turn did";
@@ -103,13 +104,13 @@ impl Transcript {
         }
         Self {
             title: line(record.title.as_deref().unwrap_or("(no title)")),
-            facts: facts(record),
+            facts: facts(record, rows),
             turns: counted(maker.turns),
         }
     }
 }
 
-fn facts(record: &SessionRecord) -> Vec<(&'static str, String)> {
+fn facts(record: &SessionRecord, rows: &[Dated]) -> Vec<(&'static str, String)> {
     let mut facts = vec![
         ("Session", record.id.to_string()),
         ("Folder", line(&record.cwd.to_string_lossy())),
@@ -125,6 +126,10 @@ fn facts(record: &SessionRecord) -> Vec<(&'static str, String)> {
     let tokens = record.usage.input.zip(record.usage.output);
     facts.extend(tokens.map(|(input, output)| ("Tokens", format!("{input} in, {output} out"))));
     facts.extend(record.usage.cost_nano_usd.map(|nano| ("Cost", dollars(nano))));
+    let shares = spending::shares(rows.iter().map(|row| &row.envelope.event));
+    if shares.len() > 1 {
+        facts.extend(shares.iter().map(|share| ("Of this", line(&spent(share)))));
+    }
     let parent = record.parent.as_ref();
     facts.extend(parent.map(|parent| ("Forked from", format!("{} at row {}", parent.session, parent.seq))));
     let ended = record.ended;

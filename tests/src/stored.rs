@@ -45,6 +45,7 @@ fn turn_of(turn: u64) -> [Event; ROWS as usize] {
         },
         Event::StepFinished {
             step: 1,
+            model: None,
             usage: Usage::default(),
             context: ContextUse::default(),
             finish: Finish::Stop,

@@ -77,6 +77,7 @@ fn rows() -> Vec<Dated> {
     };
     let step = Event::StepFinished {
         step: 1,
+        model: None,
         usage: Usage::default(),
         context: ContextUse::default(),
         finish: Finish::Stop,

@@ -47,10 +47,10 @@ pub(super) fn read(connection: &Connection, limit: Duration) -> rusqlite::Result
         Ok(u64::try_from(number).unwrap_or(0))
     };
     // First, since a damaged database may fail at all that follows.
-    let pages = match check_pages(connection, limit)? {
-        Pages::Whole if !index::answers(connection)? => Pages::Index,
-        pages => pages,
-    };
+    let mut pages = check_pages(connection, limit)?;
+    if pages == Pages::Whole && !index::answers(connection)? {
+        pages = Pages::Index;
+    }
     Ok(Health {
         schema: number("PRAGMA user_version")?,
         bytes: number("PRAGMA page_count")? * number("PRAGMA page_size")?,

@@ -45,6 +45,7 @@ fn picture(bytes: &[u8]) -> Event {
 fn step(used: u64) -> Event {
     Event::StepFinished {
         step: 1,
+        model: None,
         usage: Usage {
             input: Some(used),
             cost_nano_usd: Some(5),

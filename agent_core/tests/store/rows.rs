@@ -132,6 +132,7 @@ fn a_summary_is_folded_from_the_events() {
     };
     let step = |step, usage, used| Event::StepFinished {
         step,
+        model: None,
         usage,
         context: ContextUse {
             used,

@@ -2,10 +2,13 @@
 
 use agent_core::approval::{DecidedBy, Decision};
 use agent_core::event::{HistoryMove, Severity};
+use agent_core::provider::Usage;
+use agent_core::spending::Share;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::Tone;
+use crate::run::people::dollars;
 
 /// What became of the conversation.
 pub(super) fn moved(why: HistoryMove) -> &'static str {
@@ -66,4 +69,21 @@ pub(super) fn moment(ms: i64) -> String {
             .to_string(),
         Err(_) => "?".to_owned(),
     }
+}
+
+/// What was used of a model.
+pub(super) fn spent(share: &Share) -> String {
+    let model = share.model.as_ref().map_or_else(
+        || "titles, summaries and steps of older versions".to_owned(),
+        ToString::to_string,
+    );
+    let Usage {
+        input,
+        output,
+        cost_nano_usd,
+        ..
+    } = share.usage;
+    let count = |tokens: Option<u64>| tokens.map_or_else(|| "?".to_owned(), |tokens| tokens.to_string());
+    let cost = cost_nano_usd.map_or_else(String::new, |nano| format!(", {}", dollars(nano)));
+    format!("{model}: {} in, {} out{cost}", count(input), count(output))
 }

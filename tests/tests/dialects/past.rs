@@ -73,6 +73,7 @@ impl Past {
     pub(crate) fn step(self, finish: Finish, from: Option<Dialect>) -> Self {
         self.add(Event::StepFinished {
             step: 1,
+            model: None,
             usage: Usage::default(),
             context: ContextUse::default(),
             finish,

@@ -196,6 +196,7 @@ fn step_finished() -> Event {
     };
     Event::StepFinished {
         step: 1,
+        model: None,
         usage: usage(),
         context: full(),
         finish: Finish::Stop,

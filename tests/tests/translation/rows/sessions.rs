@@ -108,6 +108,7 @@ fn facts() -> Facts {
 fn step(window: Option<u64>) -> Event {
     Event::StepFinished {
         step: 1,
+        model: None,
         usage: Usage::default(),
         context: ContextUse {
             used: 100,
