@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use crossbeam_channel::{RecvTimeoutError, Sender, bounded, unbounded};
 use parking_lot::Mutex;
-use rusqlite::Connection;
+use rusqlite::{Connection, ErrorCode};
 
 use super::error::StoreError;
+use super::index;
 use super::queue::{Outcome, Place, Queue, Work};
 use super::reader::Readers;
 use super::titles::Given;
@@ -133,9 +134,10 @@ impl Database {
         query: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
         self.closed.check()?;
-        self.readers
-            .read(query)
-            .map_err(|source| self.cannot_read(what, source))
+        self.readers.read(query).map_err(|source| match is_damage(&source) {
+            true => self.damaged(source),
+            false => self.cannot_read(what, source),
+        })
     }
 
     /// Runs a query that may take long, beside all others.
@@ -144,6 +146,15 @@ impl Database {
         self.readers
             .search(query)
             .map_err(|source| self.cannot_read("what was said".into(), source))
+    }
+
+    /// What is damaged is not written to either.
+    fn damaged(&self, source: rusqlite::Error) -> StoreError {
+        let _ended = self.wake.send(Wake::Damaged(source.to_string()));
+        StoreError::Damaged {
+            path: self.path.clone().unwrap_or_else(|| "memory".into()),
+            source,
+        }
     }
 
     fn cannot_read(&self, what: String, source: rusqlite::Error) -> StoreError {
@@ -194,4 +205,10 @@ impl Drop for Database {
     fn drop(&mut self) {
         self.close();
     }
+}
+
+/// Whether a query has failed by the database itself, and not by the index of what was said alone.
+fn is_damage(error: &rusqlite::Error) -> bool {
+    let code = error.sqlite_error_code();
+    matches!(code, Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)) && !index::is_damage(error)
 }

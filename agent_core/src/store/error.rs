@@ -115,6 +115,17 @@ pub enum StoreError {
         /// Why, with what to do.
         reason: String,
     },
+    /// A query has met damage.
+    #[error(
+        "the session database {} is damaged: end all agents, then run `agent doctor --repair`, which saves what can be \
+         read", path.display()
+    )]
+    Damaged {
+        /// The database.
+        path: PathBuf,
+        /// What was met.
+        source: rusqlite::Error,
+    },
     /// A query failed.
     #[error("can't read {what} from {}", path.display())]
     Read {

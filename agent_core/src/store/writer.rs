@@ -40,6 +40,8 @@ pub(super) enum Wake {
     Begun(Arc<Pending>),
     /// A message has enough text to store it now.
     Full(Arc<Pending>),
+    /// Somebody who only read has met damage; why it is some, in SQLite's words.
+    Damaged(String),
     /// The store ends. The other side hears it by the end of its channel.
     Close(Sender<()>),
 }
@@ -113,6 +115,7 @@ impl Writer {
                 Err(RecvTimeoutError::Timeout) => {}
                 Ok(Wake::Begun(pending)) => self.due.push((Instant::now() + PIECE_AGE, pending)),
                 Ok(Wake::Full(pending)) => self.due.push((Instant::now(), pending)),
+                Ok(Wake::Damaged(fault)) => self.give_up_damaged(&fault),
                 // The sender drops when this returns, and so tells that all is done.
                 Ok(Wake::Close(_closed)) => return self.finish(),
                 Err(RecvTimeoutError::Disconnected) => return self.finish(),
@@ -345,10 +348,7 @@ impl Writer {
                 )
             }
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
-                return self.give_up(&format!(
-                    "Not saved: the session database {place} is damaged ({error}). This session goes on in memory \
-                     only. End all agents, then run `agent doctor --repair`, which saves what can be read."
-                ));
+                return self.give_up_damaged(&error.to_string());
             }
             _ => format!("Not saved yet: can't write to {place} ({error}). It will be tried again."),
         };
@@ -365,6 +365,16 @@ impl Writer {
         // Several processes that wait for the same disk should not come back at the same moment.
         let jitter = pause.mul_f64(fastrand::f64() / 2.0);
         self.retry = Some((Instant::now() + pause + jitter, pause));
+    }
+
+    fn give_up_damaged(&mut self, fault: &str) {
+        if !self.damaged {
+            self.give_up(&format!(
+                "Not saved: the session database {} is damaged ({fault}). This session goes on in memory only. End all \
+                 agents, then run `agent doctor --repair`, which saves what can be read.",
+                self.place()
+            ));
+        }
     }
 
     /// Stops writing for good. Not even the end of the connection moves the log into the database then.

@@ -241,6 +241,41 @@ fn a_damaged_database_is_not_written_any_more_and_the_session_goes_on() {
 }
 
 #[test]
+fn damage_that_only_a_read_has_met_ends_writing_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = folder.path().join("state.db");
+    filled(folder.path());
+    let page: i64 = Connection::open(&database)
+        .unwrap()
+        .query_row(
+            "SELECT rootpage FROM sqlite_schema WHERE name = 'events_moves'",
+            [],
+            |row| row.get(0),
+        )
+        .unwrap();
+    let page = usize::try_from(page).unwrap();
+    let mut bytes = fs::read(&database).unwrap();
+    bytes[(page - 1) * 4096..page * 4096].fill(0xff);
+    fs::write(&database, &bytes).unwrap();
+
+    let store = Store::open(folder.path()).unwrap();
+    let error = store.hidden(&"a".into()).unwrap_err().to_string();
+    assert!(
+        error.contains("damaged") && error.contains("doctor --repair"),
+        "{error}"
+    );
+    let session = create(&store, "b");
+    let kept = store.append(&session, vec![at(&session, 1, user("later"))], Durability::Disk);
+    assert!(
+        matches!(&kept, Kept::Waiting(why) if why.contains("doctor --repair")),
+        "{kept:?}"
+    );
+    assert_eq!(all(&store, &session).len(), 1, "it goes on in memory");
+    store.close();
+    assert_eq!(fs::read(&database).unwrap(), bytes);
+}
+
+#[test]
 fn health_is_told_and_bounded_in_time() {
     let folder = tempfile::tempdir().unwrap();
     filled(folder.path());
