@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::id::SessionId;
 
 pub use key_shape::masked;
+pub(crate) use key_shape::{is_secret, masked_ends};
 pub(crate) use query::Date;
 pub use query::Query;
 pub use slip::Slip;
