@@ -78,6 +78,12 @@ pub enum BadDocument {
     /// It is no JSON of ours.
     #[error("it is no session that was exported as JSON ({0})")]
     NotOurs(String),
+    /// It is what one can't be made of again.
+    #[error(
+        "these are JSON lines, the rows without their session: only JSON can be imported, as `agent sessions export` writes \
+         it without --format"
+    )]
+    Lines,
     /// It is of a later version.
     #[error("it has form {0}, and this program knows form {FORMAT}: update this program")]
     Newer(u64),
@@ -153,17 +159,30 @@ fn session(record: &SessionRecord, keys: Keys) -> Value {
     value
 }
 
-/// Reads a document, for `Store::import`. A session comes back in no mode that asks less than the usual one.
+/// A session out of a document.
+#[derive(Clone, Debug)]
+pub struct Portable {
+    /// What is stored. The session works in its own folder alone.
+    pub import: Import,
+    /// The further folders that it had: who has written the document gives nobody the files there.
+    pub left_out: Vec<PathBuf>,
+}
+
+/// Reads a document, for `Store::import`. A session comes back in no mode that asks less than the usual one, and with no
+/// folder but that in which it works: where that is, is for the user to see.
 ///
 /// # Errors
 /// When it is none of ours, or anything in it can't be.
-pub fn read(bytes: &[u8]) -> Result<Import, BadDocument> {
+pub fn read(bytes: &[u8]) -> Result<Portable, BadDocument> {
     #[derive(Deserialize)]
     struct Document {
         session: Value,
         events: Vec<Value>,
     }
-    let not_ours = |error: serde_json::Error| BadDocument::NotOurs(error.to_string());
+    let not_ours = |error: serde_json::Error| match is_row(bytes) {
+        true => BadDocument::Lines,
+        false => BadDocument::NotOurs(error.to_string()),
+    };
     let document: Document = serde_json::from_slice(bytes).map_err(not_ours)?;
     match document.session["format"].as_u64() {
         Some(FORMAT) => {}
@@ -176,14 +195,25 @@ pub fn read(bytes: &[u8]) -> Result<Import, BadDocument> {
     let card: Card = serde_json::from_value(document.session)
         .map_err(|error| wrong(format!("`session` can't be read ({error})")))?;
     debug_assert_eq!(card.format, FORMAT);
-    let record = record(card)?;
+    let mut record = record(card)?;
+    let left_out = std::mem::take(&mut record.extra_roots);
     let mut rows: Vec<Dated> = Vec::with_capacity(document.events.len());
     for (index, value) in document.events.into_iter().enumerate() {
         let after = rows.last().map_or(0, |row| row.envelope.seq);
         let read = row(value, &record.id, after);
         rows.extend(read.map_err(|why| wrong(format!("event {} of it: {why}", index + 1)))?);
     }
-    Ok(Import { record, rows })
+    Ok(Portable {
+        import: Import { record, rows },
+        left_out,
+    })
+}
+
+/// Whether this begins with a line of JSON lines.
+fn is_row(bytes: &[u8]) -> bool {
+    let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let row: Value = serde_json::from_slice(line).unwrap_or_default();
+    row["event"].is_object() && row["seq"].is_u64()
 }
 
 fn wrong(what: String) -> BadDocument {
@@ -212,10 +242,11 @@ fn record(card: Card) -> Result<SessionRecord, BadDocument> {
         usage,
         context,
     } = card.rest;
-    if !cwd.is_absolute() || !extra_roots.iter().all(|root| root.is_absolute()) {
-        return Err(wrong(
-            "`session.rest.cwd` or a further folder is no absolute path".into(),
-        ));
+    if !cwd.is_absolute() {
+        return Err(wrong("`session.rest.cwd` is no absolute path".into()));
+    }
+    if cwd.as_os_str().as_encoded_bytes().contains(&0) {
+        return Err(wrong("`session.rest.cwd` has a NUL in it, as no path has".into()));
     }
     let is_name = |text: &str| text.len() <= LONGEST_ID && text.chars().all(|letter| letter.is_ascii_graphic());
     Ok(SessionRecord {
@@ -298,7 +329,9 @@ fn names_stored_bytes(value: &Value) -> bool {
 }
 
 fn id(text: &str) -> Option<SessionId> {
+    // One that begins with `-` reads as an option.
     let is_id = !text.is_empty()
+        && !text.starts_with('-')
         && text.len() <= LONGEST_ID
         && text
             .bytes()

@@ -2,6 +2,7 @@
 
 mod change;
 mod export;
+mod import;
 mod prune;
 mod search;
 
@@ -76,7 +77,20 @@ pub(crate) fn sessions(command: SessionsCommand, paths: Result<&Paths, NoHome>) 
                 exact,
             },
         ),
-        SessionsCommand::Import { file, as_new, json } => export::import(&store, &file, as_new, json),
+        SessionsCommand::Import {
+            file,
+            cwd,
+            as_new,
+            json,
+        } => import::import(
+            &store,
+            &import::Wish {
+                file: &file,
+                cwd: cwd.as_deref(),
+                as_new,
+                json,
+            },
+        ),
         SessionsCommand::Search {
             query,
             limit,

@@ -97,10 +97,12 @@ fn bytes(keys: Keys) -> Vec<u8> {
 
 #[test]
 fn what_goes_out_comes_back_but_for_what_would_ask_less() {
-    let import = read(&bytes(Keys::Exact)).unwrap();
+    let Portable { import, left_out } = read(&bytes(Keys::Exact)).unwrap();
+    assert_eq!(left_out, [PathBuf::from("/x")]);
     assert_eq!(import.rows, rows());
     let expect = SessionRecord {
         mode: Mode::Default,
+        extra_roots: vec![],
         messages: 0,
         last_seq: 0,
         last_turn: 0,
@@ -119,12 +121,19 @@ fn keys_are_masked_and_pictures_are_whole() {
         "{text}"
     );
     assert!(!text.contains("native"), "what is signed is whole or not there: {text}");
-    let import = read(&bytes).unwrap();
+    let import = read(&bytes).unwrap().import;
     assert!(has_all(&rows(), &import.rows) && has_all(&rows(), &rows()));
     assert!(!has_all(&rows()[..2], &import.rows));
     let mut named = json!({"api_key": "abc123def456ghi", "tokens": 12, "list": ["token: abc123def456ghi"]});
     put_in(&mut named, Keys::Masked);
     assert_eq!(named, json!({"api_key": "***", "tokens": 12, "list": ["token: ***"]}));
+    let mut printed =
+        json!({"head": "a\n-----BEGIN PRIVATE KEY-----\nMII", "left_out": 9, "tail": "abc\nabc\n", KEY: 1});
+    put_in(&mut printed, Keys::Masked);
+    assert_eq!(
+        printed,
+        json!({"head": "a\n***", "left_out": 9, "tail": "", "sk-***": 1})
+    );
 }
 
 #[test]
@@ -138,11 +147,20 @@ fn a_document_that_is_not_ours_says_why() {
     for text in ["", "{", "[]", "{\"session\":{},\"events\":[]}", "{\"session\":{}}\n{}"] {
         assert!(matches!(read(text.as_bytes()), Err(BadDocument::NotOurs(_))), "{text}");
     }
+    let row = serde_json::to_string(&envelope(&rows()[0], Keys::Masked)).unwrap();
+    for lines in [row.clone(), format!("{row}\n{row}\n")] {
+        assert!(matches!(read(lines.as_bytes()), Err(BadDocument::Lines)), "{lines}");
+    }
     let deep = format!("{{\"session\":{}", "[".repeat(100_000));
     assert!(read(deep.as_bytes()).is_err());
     check(|value| value["session"]["format"] = 2.into(), "update this program");
     check(|value| value["session"]["id"] = "../x".into(), "`session.id` is no id");
+    check(|value| value["session"]["id"] = "-rf".into(), "`session.id` is no id");
     check(|value| value["session"]["rest"]["cwd"] = "w".into(), "no absolute path");
+    check(
+        |value| value["session"]["rest"]["cwd"] = "/w\0x".into(),
+        "has a NUL in it",
+    );
     check(
         |value| value["session"]["rest"] = Value::Null,
         "`session` can't be read",
@@ -188,14 +206,14 @@ fn a_document_that_is_not_ours_says_why() {
 fn what_files_held_goes_neither_out_nor_in() {
     let mut value = document(&record(), &rows(), Keys::Exact);
     value["events"][1] = json!({"session": "s1", "seq": 2, "event": {"event": "files_kept", "files": []}});
-    let import = read(&serde_json::to_vec(&value).unwrap()).unwrap();
+    let import = read(&serde_json::to_vec(&value).unwrap()).unwrap().import;
     assert_eq!(import.rows.len(), 2);
 }
 
 #[test]
 fn a_document_is_stored_as_it_was() {
     let store = Store::memory();
-    let import = read(&bytes(Keys::Exact)).unwrap();
+    let import = read(&bytes(Keys::Exact)).unwrap().import;
     let new = SessionId::from("s9");
     store.import(as_new(import.clone(), &new)).unwrap();
     store.import(import).unwrap();

@@ -106,14 +106,19 @@ whole or not at all, and only you can read it.")]
     /// Store a session that was exported as JSON
     #[command(after_help = "Example:
   agent sessions import session.json
+  agent sessions import session.json --cwd ~/project
   agent sessions import session.json --as-new
   ssh other agent sessions export 3f9a02c7 | agent sessions import -
 
 It is stored whole or not at all. What was masked in the export stays so. A session that asked nothing begins again
-in the mode Ask, and none gets a permission. Import only what you trust: its text goes to the model.")]
+in the mode Ask, and none gets a permission. It works in the folder of before alone, or in that of --cwd. Import only
+what you trust: its text goes to the model.")]
     Import {
         /// The file; `-` is stdin
         file: PathBuf,
+        /// Work in this folder instead of the one of before
+        #[arg(long, value_name = "DIR")]
+        cwd: Option<PathBuf>,
         /// Under a new id
         #[arg(long)]
         as_new: bool,
