@@ -1,8 +1,11 @@
 //! Files that a command writes for the user: whole or not at all, for the user alone, and over another one only where
-//! that was said.
+//! that was said. A link stays one: what it leads to is written over. What is no regular file, such as a device or a
+//! pipe, is left alone.
 
+use std::fs::FileType;
 use std::io::{self, Write};
-use std::path::Path;
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
 
 use crate::exit::Fail;
 
@@ -29,7 +32,8 @@ impl Outfile<'_> {
             out.flush()?;
             return Ok(());
         };
-        self.put(path, bytes).map_err(|error| {
+        let place = self.place(path)?;
+        self.put(&place, bytes).map_err(|error| {
             let path = path.display();
             if error.kind() == io::ErrorKind::AlreadyExists {
                 return Fail::usage(format!(
@@ -38,6 +42,32 @@ impl Outfile<'_> {
             }
             anyhow::Error::new(error).context(format!("can't write {path}")).into()
         })
+    }
+
+    /// Where it is written: a link is followed. Nothing but a regular file is written over.
+    fn place(&self, path: &Path) -> Result<PathBuf, Fail> {
+        let refused = |what: &str| {
+            let path = path.display();
+            Fail::usage(format!(
+                "can't write {path}: it is {what}, and only a regular file is written over. Name another file, or write to \
+                 stdout with --output -"
+            ))
+        };
+        let Ok(facts) = path.symlink_metadata() else {
+            return Ok(path.to_owned());
+        };
+        let kind = match facts.is_symlink() {
+            true => match path.metadata() {
+                Ok(facts) => facts.file_type(),
+                Err(_) => return Err(refused("a link that leads nowhere")),
+            },
+            false => facts.file_type(),
+        };
+        match what(kind) {
+            Some(what) => Err(refused(what)),
+            None if self.force => Ok(path.canonicalize()?),
+            None => Ok(path.to_owned()),
+        }
     }
 
     /// The temporary file is in the same folder, so that it takes its place in one step; only its user can read it.
@@ -49,9 +79,6 @@ impl Outfile<'_> {
         if !self.force && path.symlink_metadata().is_ok() {
             return Err(io::ErrorKind::AlreadyExists.into());
         }
-        if path.is_dir() {
-            return Err(io::ErrorKind::IsADirectory.into());
-        }
         let mut file = tempfile::Builder::new().prefix(".agent-").tempfile_in(folder)?;
         file.write_all(bytes)?;
         file.as_file().sync_all()?;
@@ -60,6 +87,17 @@ impl Outfile<'_> {
             false => file.persist_noclobber(path),
         };
         kept.map(|_| ()).map_err(|error| error.error)
+    }
+}
+
+/// What is there in the place of a regular file.
+fn what(kind: FileType) -> Option<&'static str> {
+    match kind {
+        _ if kind.is_file() => None,
+        _ if kind.is_dir() => Some("a folder"),
+        _ if kind.is_fifo() => Some("a pipe"),
+        _ if kind.is_socket() => Some("a socket"),
+        _ => Some("a device"),
     }
 }
 
@@ -91,6 +129,26 @@ mod tests {
         assert_eq!(fs::read(&path).unwrap(), b"two");
         for nowhere in [folder.path().to_owned(), folder.path().join("none/a.json")] {
             assert!(to(&nowhere, true).write(b"x").is_err());
+        }
+        // A link stays one, and what is no regular file stays what it is.
+        std::os::unix::fs::symlink("a.json", folder.path().join("link")).unwrap();
+        std::os::unix::fs::symlink("nowhere", folder.path().join("lost")).unwrap();
+        let pipe = folder.path().join("pipe");
+        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, 0o600.into()).unwrap();
+        to(&folder.path().join("link"), true).write(b"three").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"three");
+        assert!(folder.path().join("link").is_symlink());
+        for (name, what) in [("pipe", "a pipe"), ("lost", "leads nowhere"), ("", "a folder")] {
+            for force in [false, true] {
+                let fail = to(&folder.path().join(name), force).write(b"x").unwrap_err();
+                let said = fail.error.to_string();
+                assert!(said.contains(what) && said.contains("--output -"), "{said}");
+            }
+        }
+        assert!(fs::symlink_metadata(&pipe).unwrap().file_type().is_fifo());
+        assert!(!folder.path().join("nowhere").exists());
+        for name in ["link", "lost", "pipe"] {
+            fs::remove_file(folder.path().join(name)).unwrap();
         }
         let left: Vec<_> = fs::read_dir(folder.path()).unwrap().collect();
         assert_eq!(left.len(), 1, "nothing else is left there");
