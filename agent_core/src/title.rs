@@ -2,6 +2,7 @@
 
 use crate::content::Content;
 use crate::{inline, visible};
+use unicode_normalization::UnicodeNormalization;
 
 /// The most characters a title has.
 const LONGEST: usize = 80;
@@ -80,7 +81,7 @@ fn number_mark(title: &str) -> Option<(&str, u64)> {
 fn marked(base: &str, mark: &str) -> String {
     let room = LONGEST - mark.chars().count();
     let kept: String = base.chars().take(room).collect();
-    format!("{}{mark}", kept.trim_end())
+    format!("{}{mark}", kept.trim_end_matches([' ', visible::JOINER]))
 }
 
 /// A fork's title taken apart: what it was before, and its number.
@@ -109,13 +110,11 @@ fn mention(uri: &str, name: Option<&str>) -> String {
     }
 }
 
-/// The line without what can't be seen, and with single spaces.
+/// The line without what can't be seen, with single spaces, and in the one form that all have which look like it.
 fn seen(line: &str) -> String {
-    let letters: String = line
-        .chars()
-        .map(|letter| if letter == '\t' { ' ' } else { letter })
-        .filter(|letter| !visible::hides(*letter))
-        .collect();
+    let line = line.replace('\t', " ");
+    let letters = visible::in_place(&line).filter(|(letter, hides)| !hides || *letter == ' ');
+    let letters: String = letters.map(|(letter, _)| letter).nfc().collect();
     letters.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
@@ -139,7 +138,7 @@ fn shortened(line: &str) -> String {
     let word_end = letters.iter().rposition(|letter| *letter == ' ');
     let end = word_end.filter(|end| *end >= LONGEST / 2).unwrap_or(LONGEST - 1);
     let kept: String = letters[..end].iter().collect();
-    format!("{}…", kept.trim_end_matches([' ', ',', ';', ':', '.']))
+    format!("{}…", kept.trim_end_matches([' ', ',', ';', ':', '.', visible::JOINER]))
 }
 
 #[cfg(test)]
@@ -168,6 +167,11 @@ mod tests {
         check("one\rtwo", Some("one"));
         check("\u{feff}a\u{202e}b\u{200d}c\u{1b}[31md\u{0}", Some("abc[31md"));
         check("日本語を直す", Some("日本語を直す"));
+        check("cafe\u{301}", Some("café"));
+        check(
+            "👨\u{200d}👩\u{200d}👧\u{200d} x❤\u{fe0f}\u{200d}🔥",
+            Some("👨\u{200d}👩\u{200d}👧 x❤\u{fe0f}\u{200d}🔥"),
+        );
         check("", None);
         check(" \n\t", None);
         check("/help", None);
@@ -262,7 +266,7 @@ mod tests {
         fn any_prompt_makes_a_short_line_that_can_be_seen(text in proptest::prelude::any::<String>()) {
             if let Some(title) = from_prompt(&[Content::text(text)]) {
                 assert!(title.chars().count() <= LONGEST && !title.is_empty(), "{title:?}");
-                assert!(!title.chars().any(visible::hides), "{title:?}");
+                assert!(!visible::in_place(&title).any(|(_, hides)| hides), "{title:?}");
                 assert_eq!(title.trim(), title);
             }
         }

@@ -11,14 +11,38 @@ pub fn text(text: &str) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len() + 16);
-    for c in text.chars() {
-        if hidden(c) {
+    for (c, hides) in in_place(text) {
+        if hides && hidden(c) {
             push_escape(&mut shown, c);
         } else {
             shown.push(c);
         }
     }
     Cow::Owned(shown)
+}
+
+/// Each character with whether it [hides](hides) where it stands: what joins two pictures to one hides nothing.
+pub fn in_place(text: &str) -> impl Iterator<Item = (char, bool)> {
+    let mut letters = text.chars().peekable();
+    let mut before = None;
+    std::iter::from_fn(move || {
+        let letter = letters.next()?;
+        let joins =
+            letter == JOINER && before.is_some_and(is_picture) && letters.peek().copied().is_some_and(is_picture);
+        // A picture may be followed by what says how it is drawn.
+        if !(letter == DRAWN && before.is_some_and(is_picture)) {
+            before = Some(letter);
+        }
+        Some((letter, hides(letter) && !joins))
+    })
+}
+
+/// What makes one picture of two, and what says that a sign is drawn as one.
+pub(crate) const JOINER: char = '\u{200d}';
+const DRAWN: char = '\u{fe0f}';
+
+fn is_picture(c: char) -> bool {
+    matches!(c, '\u{2190}'..='\u{21ff}' | '\u{2600}'..='\u{27bf}' | '\u{2b00}'..='\u{2bff}' | '\u{1f000}'..='\u{1faff}')
 }
 
 /// The same in one line: line ends and tabs are spaces.
@@ -85,6 +109,10 @@ mod tests {
         check("50%\r100%\u{9b}2J", "50%\\u{d}100%\\u{9b}2J");
         check("x\u{202e}y\u{200b}z\u{e0041}", "x\\u{202e}y\\u{200b}z\\u{e0041}");
         assert_eq!(line("a\nb\tc\u{8}"), "a b c\\u{8}");
+        check(
+            "👨\u{200d}👩 a\u{200d}b 👨\u{200d}",
+            "👨\u{200d}👩 a\\u{200d}b 👨\\u{200d}",
+        );
     }
     #[test]
     fn a_title_is_one_short_line_that_hides_nothing() {

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use parking_lot::Mutex;
 use rusqlite::{Connection, params};
+use unicode_normalization::UnicodeNormalization;
 
 use crate::id::SessionId;
 use crate::title;
@@ -50,11 +51,13 @@ impl Given {
     }
 }
 
-/// Whether another stored session has this title.
+/// Whether another stored session has this title, or one that looks the same: those of older versions are as they were
+/// typed.
 pub(super) fn is_taken(connection: &Connection, title: &str, own: &SessionId) -> rusqlite::Result<bool> {
+    let apart: String = title.nfd().collect();
     connection
-        .prepare_cached("SELECT EXISTS (SELECT 1 FROM sessions WHERE title = ?1 AND id <> ?2)")?
-        .query_row(params![title, own.as_str()], |row| row.get(0))
+        .prepare_cached("SELECT EXISTS (SELECT 1 FROM sessions WHERE title IN (?1, ?3) AND id <> ?2)")?
+        .query_row(params![title, own.as_str(), apart], |row| row.get(0))
 }
 
 /// The wanted title, or the next one that no other stored session has.
