@@ -4,6 +4,7 @@
 pub(crate) mod html;
 pub(crate) mod markdown;
 mod output;
+mod tamed;
 pub(crate) mod text;
 mod words;
 mod wrap;
@@ -380,7 +381,8 @@ fn shown(content: &[Content]) -> String {
 
 /// Foreign text as it may be shown: without what looks like a key, and without what steers a terminal.
 fn safe(text: &str) -> String {
-    masked(&plain(text)).into_owned()
+    // Before and after: what is taken out can hide a key, or have stood in one.
+    masked(&plain(&masked(text))).into_owned()
 }
 
 /// The same in one line.

@@ -1,7 +1,9 @@
-//! A transcript as Markdown.
+//! A transcript as Markdown. Its headings are ours alone: what was said can make none as high as those that say who
+//! speaks.
 
 use std::io::{self, Write};
 
+use super::tamed::tamed;
 use super::{Call, Part, Tone, Transcript, mark};
 
 /// Writes it.
@@ -25,33 +27,36 @@ pub(crate) fn write(out: &mut dyn Write, transcript: &Transcript) -> io::Result<
 
 fn write_part(out: &mut dyn Write, part: &Part) -> io::Result<()> {
     match part {
-        Part::User(text) => quoted(out, "**User**", text),
+        Part::User(text) => quoted(out, "User", text),
         // It is Markdown itself.
-        Part::Agent(text) => writeln!(out, "{}", text.trim_end()),
-        Part::Thought(text) => quoted(out, "*Thought*", text),
+        Part::Agent(text) => write!(out, "### Agent\n\n{}", tamed(text)),
+        Part::Thought(text) => quoted(out, "Thought", text),
         Part::Call(call) => write_call(out, call),
-        Part::Plan(entries) => entries
-            .iter()
-            .try_for_each(|(status, text)| writeln!(out, "- {} {}", mark(*status), escaped(text))),
+        Part::Plan(entries) => {
+            writeln!(out, "### Plan\n")?;
+            entries
+                .iter()
+                .try_for_each(|(status, text)| writeln!(out, "- {} {}", mark(*status), escaped(text)))
+        }
         Part::Note(tone, text) => {
             let name = match tone {
                 Tone::Quiet => "Note",
                 Tone::Warning => "Warning",
                 Tone::Error => "Error",
             };
-            writeln!(out, "*{name}: {}*", escaped(text))
+            writeln!(out, "### {name}: {}", escaped(text))
         }
     }
 }
 
 fn quoted(out: &mut dyn Write, name: &str, text: &str) -> io::Result<()> {
-    writeln!(out, "> {name}\n>")?;
-    text.lines().try_for_each(|line| writeln!(out, "> {line}"))
+    writeln!(out, "### {name}\n")?;
+    tamed(text).lines().try_for_each(|line| writeln!(out, "> {line}"))
 }
 
 fn write_call(out: &mut dyn Write, call: &Call) -> io::Result<()> {
     let took = call.took.as_ref().map(|took| format!(", {took}")).unwrap_or_default();
-    writeln!(out, "**{}** ({}{took})", escaped(&call.title), call.state())?;
+    writeln!(out, "### **{}** ({}{took})", escaped(&call.title), call.state())?;
     for approval in &call.approvals {
         writeln!(out, "\n*{}*", escaped(approval))?;
     }
