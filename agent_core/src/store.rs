@@ -577,6 +577,11 @@ impl Store {
         }
     }
 
+    /// The sessions of which something waits to be written; after [`Self::close`] it never is.
+    pub fn unsaved(&self) -> Vec<SessionId> {
+        LazyLock::get(&self.0).map_or_else(Vec::new, |opened| opened.database.waiting_sessions())
+    }
+
     /// Writes what waits, for a bounded time, lets this process's sessions go, and ends the writer. What is appended
     /// later is lost.
     pub fn close(&self) {

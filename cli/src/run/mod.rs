@@ -100,7 +100,26 @@ pub(crate) fn run(args: RunArgs, paths: Result<&Paths, NoHome>) -> Result<Exit, 
         Ok(_) | Err(_) => EndReason::Closed,
     });
     wired.store.close();
-    ended
+    saved(&wired, ended)
+}
+
+/// What a run comes to when its session is not stored: a failure, whatever the turn came to.
+fn saved(wired: &Wired, ended: Result<Exit, Fail>) -> Result<Exit, Fail> {
+    if wired.store.unsaved().is_empty() {
+        return ended;
+    }
+    let fail = Fail::new(
+        Exit::Failed,
+        "this session was not saved, or not all of it: the history could not be written. `agent doctor` says more",
+    );
+    match ended {
+        Ok(Exit::Done) => Err(fail),
+        Ok(_) | Err(_) => {
+            // Nobody is left to tell if stderr is closed.
+            let _ = writeln!(terminal::stderr(), "error: {}", fail.error);
+            ended
+        }
+    }
 }
 
 fn work(

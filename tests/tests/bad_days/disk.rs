@@ -434,3 +434,17 @@ fn a_disk_that_is_full_at_the_start_is_told_and_all_is_saved_when_there_is_room(
     assert_eq!(turns_seen_from_outside(&state, &session), 3);
     assert_eq!(times_told(&client, from, "is full"), 1);
 }
+
+#[test]
+fn a_run_on_a_full_disk_ends_with_a_failure() {
+    let home = Home::with_config("");
+    let script = "mount -t tmpfs -o size=1m,mode=700 tmpfs \"$TALARIA_HOME\" && \
+                  { cat /dev/zero > \"$TALARIA_HOME/filler\" 2>/dev/null; exec \"$1\" run --quiet 'say one'; }";
+    let Some(command) = with_mounts(&home, script) else {
+        return;
+    };
+    let (status, out, errors) = run(command, "");
+    assert!(out.contains("one"), "the work is done: {out} {errors}");
+    assert_eq!(status.code(), Some(1), "{errors}");
+    assert!(errors.contains("this session was not saved"), "{errors}");
+}
