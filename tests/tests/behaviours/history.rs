@@ -77,6 +77,21 @@ fn no_two_sessions_have_one_title() {
         ],
     );
     assert_eq!(titles(&home)[0], "The great plan 🎉 日本語");
+    // An accent in two characters looks like one in one, and a family stays one picture.
+    done(
+        &home,
+        &["sessions", "rename", &one, "Cafe\u{301} 👨\u{200d}👩\u{200d}👧"],
+    );
+    assert_eq!(titles(&home)[1], "Café 👨\u{200d}👩\u{200d}👧");
+    let (code, _, errors) = agent(
+        &home,
+        &["sessions", "rename", &two, "Cafe\u{301} 👨\u{200d}👩\u{200d}👧"],
+    );
+    assert!(
+        code == Some(2) && errors.contains("another session is called"),
+        "{errors}"
+    );
+    done(&home, &["sessions", "rename", &one, "say pong"]);
     let too_long = "x".repeat(81);
     for (wrong, why) in [
         ("\u{200b}", "nothing in this title can be seen"),
@@ -243,6 +258,16 @@ fn a_file_that_is_no_session_stores_nothing_and_says_why() {
     };
     check("", "no session that was exported as JSON");
     check("{\"sessions\": []}", "no session that was exported as JSON");
+    let lines = done(&home, &["sessions", "export", &session, "--format", "jsonl"]);
+    check(&lines, "these are JSON lines");
+    check(
+        &changed(|value| value["session"]["rest"]["cwd"] = "/".into()),
+        "it would work in /",
+    );
+    check(
+        &changed(|value| value["session"]["id"] = "-rf".into()),
+        "`session.id` is no id",
+    );
     check(&"[".repeat(1_000_000), "no session that was exported as JSON");
     check(
         &changed(|value| value["session"]["format"] = 9.into()),
@@ -266,6 +291,88 @@ fn a_file_that_is_no_session_stores_nothing_and_says_why() {
     let (status, out, errors) = run(home.command(&["sessions", "import", "-"]), &changed(|_| {}));
     assert!(status.success(), "{errors}");
     assert_eq!(out.trim(), "0123456789abcdef");
+}
+
+#[test]
+fn an_imported_session_works_in_no_folder_that_was_not_shown() {
+    let home = home(&[
+        says("pong"),
+        calls(&[("read_file", json!({"path": "/etc/hostname"}))]),
+        says("done"),
+    ]);
+    let session = stored(&home, "say pong");
+    let file = home.workspace().join("in.json");
+    let file = file.to_str().unwrap();
+    let document = done(&home, &["sessions", "export", &session]);
+    let mut wide: Value = serde_json::from_str(&document).unwrap();
+    wide["session"]["rest"]["extra_roots"] = json!(["/", "/etc"]);
+    fs::write(file, wide.to_string()).unwrap();
+    let (code, out, errors) = agent(&home, &["sessions", "import", file, "--as-new"]);
+    assert_eq!(code, Some(0), "{errors}");
+    let works_in = format!("it works in {}", home.workspace().display());
+    for expect in [works_in.as_str(), "the further folder /\n", "the further folder /etc\n"] {
+        assert!(errors.contains(expect), "{expect}: {errors}");
+    }
+    let stored = json_of(&home, &["sessions", "show", out.trim(), "--json"]);
+    assert_eq!(stored["session"]["rest"]["extra_roots"], json!([]));
+    // Nobody answers, so what must be asked is refused.
+    let (_, _, errors) = agent(&home, &["run", "--session", out.trim(), "read it"]);
+    assert!(!errors.is_empty());
+    let shown = done(&home, &["sessions", "show", out.trim()]);
+    assert!(shown.contains("asked (") && !shown.contains("allowed"), "{shown}");
+
+    wide["session"]["rest"]["cwd"] = "/".into();
+    fs::write(file, wide.to_string()).unwrap();
+    let (code, _, errors) = agent(&home, &["sessions", "import", file, "--as-new"]);
+    assert!(code == Some(1) && errors.contains("--cwd DIR"), "{errors}");
+    let elsewhere = home.workspace().join("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    let elsewhere = elsewhere.to_str().unwrap();
+    let (code, out, errors) = agent(&home, &["sessions", "import", file, "--as-new", "--cwd", elsewhere]);
+    assert!(code == Some(0) && errors.contains(elsewhere), "{errors}");
+    let stored = json_of(&home, &["sessions", "show", out.trim(), "--json"]);
+    assert_eq!(stored["session"]["cwd"], elsewhere);
+    let nowhere = format!("{elsewhere}/nowhere");
+    let (code, _, errors) = agent(&home, &["sessions", "import", file, "--as-new", "--cwd", &nowhere]);
+    assert!(code == Some(2) && errors.contains("--cwd"), "{errors}");
+}
+
+#[test]
+fn a_private_key_in_a_file_stays_exact_and_is_shown_nowhere() {
+    let line = "MIIEpAIBAAKCAQEAu1SU1LfVLPHCozMxH2Mo4lgOEePzNm0tRgeLezV6ffAt0gun";
+    let key = format!("-----BEGIN RSA PRIVATE KEY-----\n{line}\n{line}\n-----END RSA PRIVATE KEY-----\n");
+    let home = home(&[
+        calls(&[("write_file", json!({"path": "k.pem", "content": key}))]),
+        calls(&[("terminal", json!({"command": "grep -n '' k.pem; cat k.pem"}))]),
+        says("written"),
+        calls(&[(
+            "patch",
+            json!({"path": "k.pem", "old_string": "-----END", "new_string": "x\n-----END"}),
+        )]),
+        says("patched"),
+    ]);
+    let (mut client, session) = Client::with_session(&home);
+    set_mode(&mut client, &session, "dont_ask");
+    assert_eq!(client.prompt(&session, "write a key"), "end_turn");
+    let path = home.workspace().join("k.pem");
+    assert_eq!(fs::read_to_string(&path).unwrap(), key);
+    assert_eq!(client.prompt(&session, "patch it"), "end_turn");
+    assert_ne!(fs::read_to_string(&path).unwrap(), key);
+    assert_eq!(client.prompt(&session, "/undo"), "end_turn");
+    assert_eq!(fs::read_to_string(&path).unwrap(), key, "byte for byte");
+    assert!(client.close().success());
+    for form in [
+        vec!["show", &session],
+        vec!["show", &session, "--html"],
+        vec!["show", &session, "--json"],
+        vec!["export", &session],
+        vec!["export", &session, "--format", "jsonl"],
+        vec!["export", &session, "--format", "md"],
+        vec!["search", "written OR key", "--all-hits", "--json"],
+    ] {
+        let shown = done(&home, &[&["sessions"], form.as_slice()].concat());
+        assert!(!shown.contains(&line[..40]), "{form:?}: {shown}");
+    }
 }
 
 #[test]
