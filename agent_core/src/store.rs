@@ -7,6 +7,7 @@ mod append;
 mod backup;
 mod blob;
 mod changes;
+mod claim;
 mod conditions;
 mod database;
 mod ending;
@@ -50,13 +51,9 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 
-use crate::approval::Grant;
-use crate::cancel::Cancel;
-use crate::clock::unix_ms;
 use crate::event::{Envelope, Event, Hash};
 use crate::id::{SessionId, TurnId};
 use crate::outward::SessionPage;
-use crate::search::{Found, Part, Passage, Search};
 
 pub use ending::{EndReason, Ended};
 pub use error::{ChangeError, Held, ListError, SearchError, StoreError};
@@ -73,10 +70,8 @@ pub use room::Room;
 
 use append::Append;
 use database::Database;
-use grant::GrantChange;
 pub use grant::StandingGrant;
 use kept::Keeping;
-use lease::Process;
 use list::{BadCursor, Filter};
 use location::Location;
 use moves::Move;
@@ -383,168 +378,6 @@ impl Store {
         Ok(filter.page(sessions, limit))
     }
 
-    /// Looks for something in all sessions. What waits to be stored is not found yet.
-    ///
-    /// # Errors
-    /// When `cancel` is set before it is done, or the database can't be read.
-    pub fn search(&self, search: &Search, cancel: &Cancel) -> Result<Found, SearchError> {
-        self.nothing_more()?;
-        match self.look(search, cancel) {
-            Err(StoreError::Read { source, .. }) if index::is_own_fault(&source) => {
-                self.database().mend_index(&source)?;
-                Ok(self.look(search, cancel)?)
-            }
-            Err(_) if cancel.is_set() => Err(SearchError::Cancelled),
-            found => Ok(found?),
-        }
-    }
-
-    fn look(&self, search: &Search, cancel: &Cancel) -> Result<Found, StoreError> {
-        self.database()
-            .search(|connection| search::run(connection, search, cancel))
-    }
-
-    /// Reads a part of a session as text: at most `most` passages before a row and behind it, or at each end.
-    ///
-    /// # Errors
-    /// When the database can't be read.
-    pub fn excerpt(&self, id: &SessionId, part: Part, most: usize) -> Result<Vec<Passage>, StoreError> {
-        self.database().read(format!("a part of session {id}"), |connection| {
-            excerpt::read(connection, id, part, most)
-        })
-    }
-
-    /// Makes this process the one that writes to a session. What a process that died left of its messages gets its
-    /// rows in the same moment, with exactly the text that was stored.
-    ///
-    /// # Errors
-    /// When another process that lives does.
-    pub fn claim(&self, id: &SessionId) -> Result<(), Held> {
-        match self.database().write(Work::Claim(id.clone())) {
-            Ok(Outcome::Written) => Ok(()),
-            Ok(Outcome::Held(held)) => Err(held),
-            Ok(Outcome::Refused(reason)) | Err(reason) => {
-                tracing::warn!(session = %id, reason, "the claim of a session waits");
-                self.look_for_other_writer(id)
-            }
-        }
-    }
-
-    /// For when nothing can be written, and so no claim either: what can be read must do.
-    fn look_for_other_writer(&self, id: &SessionId) -> Result<(), Held> {
-        match self.held_by_other(id) {
-            Ok(Some(held)) => Err(held),
-            Ok(None) => Ok(()),
-            Err(error) => {
-                tracing::warn!(session = %id, %error, "nobody knows who writes to the session");
-                Ok(())
-            }
-        }
-    }
-
-    /// Lets a session go: another process may claim it. One that was never prompted is forgotten.
-    pub fn release(&self, id: &SessionId) {
-        self.database().queue.forget(id);
-        self.database().write_or_warn(Work::Release(id.clone(), None));
-    }
-
-    /// Lets sessions go that come to an end here. One that has ended already keeps the reason it has, and so does one in
-    /// which another process works.
-    pub fn end(&self, ids: &[SessionId], reason: EndReason) {
-        for id in ids {
-            self.database().queue.forget(id);
-            self.database().given.forget(id);
-            self.database().write_or_warn(Work::Release(id.clone(), Some(reason)));
-        }
-    }
-
-    /// Makes rows of the messages that a process which died left unfinished, for who reads a session without writing
-    /// to it. While a process that lives is its writer, this one or another, nothing is left over. What can't be
-    /// written now is written later.
-    ///
-    /// # Errors
-    /// When the database can't be read.
-    pub fn recover(&self, id: &SessionId) -> Result<(), StoreError> {
-        let what = format!("what was left of the messages of session {id}");
-        let read = |connection: &Connection| message::has_pieces(connection, id);
-        if self.database().read(what, read)? {
-            self.database().write_or_warn(Work::Recover(id.clone()));
-        }
-        Ok(())
-    }
-
-    /// Copies a session's past into a new one, whose record comes back. It may be open, here or elsewhere: a turn that
-    /// runs is left out.
-    ///
-    /// # Errors
-    /// When there is no such session, or it can't be copied now.
-    pub fn fork(&self, fork: Fork) -> Result<SessionRecord, ChangeError> {
-        let (from, id) = (fork.from.clone(), fork.id.clone());
-        self.change(&from, Work::Fork(fork))?;
-        self.session(&id)?.ok_or(ChangeError::Unknown(from))
-    }
-
-    /// Removes a session and what only it has needed; one that is not there stays away.
-    ///
-    /// # Errors
-    /// When another process works in it, or it can't be removed now.
-    pub fn delete(&self, id: &SessionId) -> Result<(), ChangeError> {
-        self.database().queue.forget(id);
-        self.database().given.forget(id);
-        self.change(id, Work::Delete(id.clone()))
-    }
-
-    fn change(&self, id: &SessionId, work: Work) -> Result<(), ChangeError> {
-        let outcome = self.database().write(work);
-        self.changed(id, outcome)
-    }
-
-    fn changed(&self, id: &SessionId, outcome: Result<Outcome, String>) -> Result<(), ChangeError> {
-        match outcome {
-            Ok(Outcome::Written) => Ok(()),
-            Ok(Outcome::Held(held)) => Err(ChangeError::Held(held)),
-            Ok(Outcome::Refused(reason)) => Err(match self.session(id) {
-                Ok(None) => ChangeError::Unknown(id.clone()),
-                Err(error @ StoreError::Unread { .. }) => error.into(),
-                Ok(Some(_)) | Err(_) => ChangeError::NotNow(reason),
-            }),
-            Err(reason) => Err(ChangeError::NotNow(reason)),
-        }
-    }
-
-    /// Who else writes to a session, if anybody does.
-    ///
-    /// # Errors
-    /// When the database can't be read.
-    pub fn held_by_other(&self, id: &SessionId) -> Result<Option<Held>, StoreError> {
-        self.database()
-            .read(format!("the writer of session {id}"), |connection| {
-                lease::held_by_other(connection, id, &Process::current(), unix_ms())
-            })
-    }
-
-    /// Stores a standing permission, if it is one that outlives its session.
-    pub fn grant(&self, grant: &Grant) {
-        match grant {
-            Grant::Command { .. } | Grant::Tool { .. } => {
-                self.database()
-                    .write_or_warn(Work::Grant(GrantChange::Add(grant.clone())));
-            }
-            Grant::EditsThisSession | Grant::HostThisSession { .. } => {}
-        }
-    }
-
-    /// The standing permissions that hold in sessions with this root, a real path.
-    ///
-    /// # Errors
-    /// When the database can't be read.
-    pub fn grants(&self, root: &Path) -> Result<Vec<Grant>, StoreError> {
-        self.database()
-            .read(format!("the permissions of {}", root.display()), |connection| {
-                grant::read(connection, root)
-            })
-    }
-
     /// How the database is; the check of its pages ends after `limit`. It only reads, and nobody who writes waits.
     ///
     /// # Errors
@@ -552,29 +385,6 @@ impl Store {
     pub fn health(&self, limit: Duration) -> Result<Health, StoreError> {
         self.database()
             .read("how it is".to_owned(), |connection| health::read(connection, limit))
-    }
-
-    /// All standing permissions, oldest first.
-    ///
-    /// # Errors
-    /// When the database can't be read.
-    pub fn all_grants(&self) -> Result<Vec<StandingGrant>, StoreError> {
-        self.database().read("the permissions".to_owned(), grant::read_all)
-    }
-
-    /// Takes a standing permission back; one that is not there stays away.
-    ///
-    /// # Errors
-    /// When that can't be written.
-    pub fn revoke(&self, id: i64) -> Result<(), StoreError> {
-        match self.database().write(Work::Grant(GrantChange::Revoke(id))) {
-            Ok(Outcome::Written) => Ok(()),
-            Ok(Outcome::Held(held)) => Err(StoreError::Revoke {
-                id,
-                reason: held.to_string(),
-            }),
-            Ok(Outcome::Refused(reason)) | Err(reason) => Err(StoreError::Revoke { id, reason }),
-        }
     }
 
     /// The sessions of which something waits to be written; after [`Self::close`] it never is.

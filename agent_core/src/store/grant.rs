@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, Row, params};
 
+use super::queue::{Outcome, Work};
 use super::value::{PathColumn, StoredPath};
+use super::{Store, StoreError};
 use crate::approval::Grant;
 use crate::plan::{ExactCommand, ForeignTool};
 
@@ -25,6 +27,53 @@ pub(super) enum GrantChange {
     Add(Grant),
     /// The one of this number is taken back.
     Revoke(i64),
+}
+
+impl Store {
+    /// Stores a standing permission, if it is one that outlives its session.
+    pub fn grant(&self, grant: &Grant) {
+        match grant {
+            Grant::Command { .. } | Grant::Tool { .. } => {
+                self.database()
+                    .write_or_warn(Work::Grant(GrantChange::Add(grant.clone())));
+            }
+            Grant::EditsThisSession | Grant::HostThisSession { .. } => {}
+        }
+    }
+
+    /// The standing permissions that hold in sessions with this root, a real path.
+    ///
+    /// # Errors
+    /// When the database can't be read.
+    pub fn grants(&self, root: &Path) -> Result<Vec<Grant>, StoreError> {
+        self.database()
+            .read(format!("the permissions of {}", root.display()), |connection| {
+                read(connection, root)
+            })
+    }
+
+    /// All standing permissions, oldest first.
+    ///
+    /// # Errors
+    /// When the database can't be read.
+    pub fn all_grants(&self) -> Result<Vec<StandingGrant>, StoreError> {
+        self.database().read("the permissions".to_owned(), read_all)
+    }
+
+    /// Takes a standing permission back; one that is not there stays away.
+    ///
+    /// # Errors
+    /// When that can't be written.
+    pub fn revoke(&self, id: i64) -> Result<(), StoreError> {
+        match self.database().write(Work::Grant(GrantChange::Revoke(id))) {
+            Ok(Outcome::Written) => Ok(()),
+            Ok(Outcome::Held(held)) => Err(StoreError::Revoke {
+                id,
+                reason: held.to_string(),
+            }),
+            Ok(Outcome::Refused(reason)) | Err(reason) => Err(StoreError::Revoke { id, reason }),
+        }
+    }
 }
 
 /// Does it.

@@ -1,11 +1,12 @@
-//! What is done with whole sessions: they are named, put aside, brought in and let go.
+//! What is done with whole sessions: they are copied, named, put aside, brought in and let go.
 
 use super::import::Importing;
 use super::lease::Process;
 use super::queue::{Outcome, Work};
 use super::reader;
 use super::{
-    Candidate, ChangeError, Dated, Import, Prune, Room, SessionRecord, Store, StoreError, holders, prune, room, titles,
+    Candidate, ChangeError, Dated, Fork, Import, Prune, Room, SessionRecord, Store, StoreError, holders, prune, room,
+    titles,
 };
 use crate::clock::unix_ms;
 use crate::id::SessionId;
@@ -48,6 +49,45 @@ impl From<StoreError> for Renamed {
 }
 
 impl Store {
+    /// Copies a session's past into a new one, whose record comes back. It may be open, here or elsewhere: a turn that
+    /// runs is left out.
+    ///
+    /// # Errors
+    /// When there is no such session, or it can't be copied now.
+    pub fn fork(&self, fork: Fork) -> Result<SessionRecord, ChangeError> {
+        let (from, id) = (fork.from.clone(), fork.id.clone());
+        self.change(&from, Work::Fork(fork))?;
+        self.session(&id)?.ok_or(ChangeError::Unknown(from))
+    }
+
+    /// Removes a session and what only it has needed; one that is not there stays away.
+    ///
+    /// # Errors
+    /// When another process works in it, or it can't be removed now.
+    pub fn delete(&self, id: &SessionId) -> Result<(), ChangeError> {
+        self.database().queue.forget(id);
+        self.database().given.forget(id);
+        self.change(id, Work::Delete(id.clone()))
+    }
+
+    fn change(&self, id: &SessionId, work: Work) -> Result<(), ChangeError> {
+        let outcome = self.database().write(work);
+        self.changed(id, outcome)
+    }
+
+    fn changed(&self, id: &SessionId, outcome: Result<Outcome, String>) -> Result<(), ChangeError> {
+        match outcome {
+            Ok(Outcome::Written) => Ok(()),
+            Ok(Outcome::Held(held)) => Err(ChangeError::Held(held)),
+            Ok(Outcome::Refused(reason)) => Err(match self.session(id) {
+                Ok(None) => ChangeError::Unknown(id.clone()),
+                Err(error @ StoreError::Unread { .. }) => error.into(),
+                Ok(Some(_)) | Err(_) => ChangeError::NotNow(reason),
+            }),
+            Err(reason) => Err(ChangeError::NotNow(reason)),
+        }
+    }
+
     /// Gives a session the title that we have made for it, or the next one that no other session has.
     pub(crate) fn give_title(&self, id: &SessionId, wanted: &str) -> String {
         let is_stored = |title: &str| self.is_title_taken(title, id);

@@ -10,10 +10,10 @@ use rusqlite::{Connection, params_from_iter};
 use super::conditions::{Conditions, Scope};
 use super::matches::{Matches, Place};
 use super::value::StoredPath;
-use super::{passage, reader};
+use super::{SearchError, Store, StoreError, excerpt, index, passage, reader};
 use crate::cancel::Cancel;
 use crate::id::SessionId;
-use crate::search::{Found, Hit, RANKED, Search, Snippet, snippets};
+use crate::search::{Found, Hit, Part, Passage, RANKED, Search, Snippet, snippets};
 
 /// What a match in a title, in a prompt, in a reply and in a tool's output counts, in the order of the index's columns.
 const WEIGHTS: &str = "0.6, 1.0, 1.5, 4.0";
@@ -30,6 +30,38 @@ pub(super) const WHEN: &str = "strftime('%Y-%m-%d %H:%M', events.at_ms / 1000, '
 struct Ranked {
     ids: Vec<i64>,
     is_cut: bool,
+}
+
+impl Store {
+    /// Looks for something in all sessions. What waits to be stored is not found yet.
+    ///
+    /// # Errors
+    /// When `cancel` is set before it is done, or the database can't be read.
+    pub fn search(&self, search: &Search, cancel: &Cancel) -> Result<Found, SearchError> {
+        self.nothing_more()?;
+        match self.look(search, cancel) {
+            Err(StoreError::Read { source, .. }) if index::is_own_fault(&source) => {
+                self.database().mend_index(&source)?;
+                Ok(self.look(search, cancel)?)
+            }
+            Err(_) if cancel.is_set() => Err(SearchError::Cancelled),
+            found => Ok(found?),
+        }
+    }
+
+    fn look(&self, search: &Search, cancel: &Cancel) -> Result<Found, StoreError> {
+        self.database().search(|connection| run(connection, search, cancel))
+    }
+
+    /// Reads a part of a session as text: at most `most` passages before a row and behind it, or at each end.
+    ///
+    /// # Errors
+    /// When the database can't be read.
+    pub fn excerpt(&self, id: &SessionId, part: Part, most: usize) -> Result<Vec<Passage>, StoreError> {
+        self.database().read(format!("a part of session {id}"), |connection| {
+            excerpt::read(connection, id, part, most)
+        })
+    }
 }
 
 /// Searches; what is found is nothing where `cancel` was set in time.
