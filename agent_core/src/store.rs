@@ -392,6 +392,14 @@ impl Store {
         LazyLock::get(&self.0).map_or_else(Vec::new, |opened| opened.database.waiting_sessions())
     }
 
+    /// Another program that writes is waited for this long at the end, and not only for a moment: for a process that has
+    /// nothing else to do then.
+    pub fn wait_at_the_end(&self, limit: Duration) {
+        if let Some(opened) = LazyLock::get(&self.0) {
+            *opened.database.patience.lock() = limit;
+        }
+    }
+
     /// Writes what waits, for a bounded time, lets this process's sessions go, and ends the writer. What is appended
     /// later is lost.
     pub fn close(&self) {

@@ -14,15 +14,15 @@ use super::index;
 use super::queue::{Outcome, Place, Queue, Work};
 use super::reader::Readers;
 use super::titles::Given;
-use super::writer::{Wake, Writer};
+use super::writer::{LAST_TRY, Wake, Writer};
 use crate::id::SessionId;
 
 /// How long a caller waits for a commit before it goes on without.
 const PATIENCE: Duration = Duration::from_secs(1);
 const LONG_PATIENCE: Duration = Duration::from_secs(600);
 
-/// How long the end of the store may take.
-const ENDING: Duration = Duration::from_secs(2);
+/// How long the end of the store may take beyond its last tries.
+const ENDING: Duration = Duration::from_secs(1);
 
 /// Why the database could not be opened yet; shared with the writer, who tries. Nothing for one that is open.
 #[derive(Clone, Default)]
@@ -49,6 +49,8 @@ pub(super) struct Database {
     path: Option<PathBuf>,
     closed: Closed,
     readers: Readers,
+    /// How long another program that writes is waited for at the end.
+    pub(super) patience: Mutex<Duration>,
     /// Taken by whoever ends the store.
     writer: Mutex<Option<JoinHandle<()>>>,
 }
@@ -89,6 +91,7 @@ impl Database {
             path,
             closed,
             readers,
+            patience: Mutex::new(LAST_TRY),
             writer: Mutex::new(Some(thread.expect("a process that starts can start a thread"))),
         }
     }
@@ -190,8 +193,9 @@ impl Database {
         self.readers.close();
         let (closed, ended) = bounded(0);
         // The writer lives until it gets this, or has panicked; then the channel has ended too.
-        let _ = self.wake.send(Wake::Close(closed));
-        if ended.recv_timeout(ENDING) == Err(RecvTimeoutError::Timeout) {
+        let patience = *self.patience.lock();
+        let _ = self.wake.send(Wake::Close(closed, patience));
+        if ended.recv_timeout(patience + ENDING) == Err(RecvTimeoutError::Timeout) {
             tracing::error!("the store's writer did not end in time");
             return;
         }

@@ -29,8 +29,8 @@ const PIECE_AGE: Duration = Duration::from_millis(250);
 /// Without work for so long, the log is moved into the database.
 const IDLE: Duration = Duration::from_secs(1);
 
-/// How long the end of the store waits for what could not be written yet.
-const LAST_TRY: Duration = Duration::from_secs(1);
+/// How long the end of the store waits for what could not be written yet, unless it is another program's turn to write.
+pub(super) const LAST_TRY: Duration = Duration::from_secs(1);
 
 /// What wakes the writer. Sent by callers; at most one by each that waits, and two by each open message.
 pub(super) enum Wake {
@@ -42,8 +42,9 @@ pub(super) enum Wake {
     Full(Arc<Pending>),
     /// Somebody who only read has met damage; why it is some, in SQLite's words.
     Damaged(String),
-    /// The store ends. The other side hears it by the end of its channel.
-    Close(Sender<()>),
+    /// The store ends; another program that writes is waited for this long. The other side hears the end by that of its
+    /// channel.
+    Close(Sender<()>, Duration),
 }
 
 /// The thread's state.
@@ -74,6 +75,8 @@ pub(super) struct Writer {
     dirty: bool,
     /// The disk had no room for the last write.
     is_full: bool,
+    /// Another program was writing at the last try.
+    is_busy: bool,
     /// The database is damaged or its log is gone: nothing is written any more.
     damaged: bool,
 }
@@ -102,6 +105,7 @@ impl Writer {
             is_mended: false,
             dirty: false,
             is_full: false,
+            is_busy: false,
             damaged: false,
         }
     }
@@ -117,8 +121,8 @@ impl Writer {
                 Ok(Wake::Full(pending)) => self.due.push((Instant::now(), pending)),
                 Ok(Wake::Damaged(fault)) => self.give_up_damaged(&fault),
                 // The sender drops when this returns, and so tells that all is done.
-                Ok(Wake::Close(_closed)) => return self.finish(),
-                Err(RecvTimeoutError::Disconnected) => return self.finish(),
+                Ok(Wake::Close(_closed, patience)) => return self.finish(patience),
+                Err(RecvTimeoutError::Disconnected) => return self.finish(LAST_TRY),
             }
             self.work();
         }
@@ -337,7 +341,9 @@ impl Writer {
 
     fn wait(&mut self, error: &rusqlite::Error) {
         let place = self.place();
-        let reason = match error.sqlite_error_code() {
+        let code = error.sqlite_error_code();
+        self.is_busy = matches!(code, Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked));
+        let reason = match code {
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => format!(
                 "Not saved yet: another program is writing to {place}. It will be saved as soon as that program is done."
             ),
@@ -455,13 +461,15 @@ impl Writer {
     }
 
     /// Writes what still waits, for a bounded time.
-    fn finish(mut self) {
-        let end = Instant::now() + LAST_TRY;
+    fn finish(mut self, patience: Duration) {
+        let begun = Instant::now();
+        let end = begun + LAST_TRY;
         self.retry = None;
         while self.may_write() {
             self.drain();
             let Some((at, _)) = self.retry else { break };
-            if at >= end {
+            let last = if self.is_busy { begun + patience } else { end };
+            if at >= last {
                 tracing::error!("the store ends with rows that could not be written");
                 break;
             }

@@ -66,6 +66,9 @@ trait Printer {
     }
 }
 
+/// How long the end of a run waits while another program writes to the history.
+const LAST_WAIT: Duration = Duration::from_secs(30);
+
 /// Works on one prompt.
 pub(crate) fn run(args: RunArgs, paths: Result<&Paths, NoHome>) -> Result<Exit, Fail> {
     if !args.more.is_empty() {
@@ -89,6 +92,7 @@ pub(crate) fn run(args: RunArgs, paths: Result<&Paths, NoHome>) -> Result<Exit, 
     // The session's own notice says what the user should know of the store.
     let wired = wiring::start(paths, setup, "run", args.prefer.clone().into(), |_| {});
     let ended = work(&wired, &args, prompt, folders, &signals);
+    wired.store.wait_at_the_end(LAST_WAIT);
     // That notice is no part of the final text, and does not come where no session is opened.
     let unseen = args.quiet || ended.as_ref().is_err_and(|fail| !fail.is_broken_pipe());
     if let Some(reason) = wired.store.warning().filter(|_| unseen) {

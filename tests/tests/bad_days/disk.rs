@@ -246,6 +246,30 @@ fn a_store_that_another_program_holds_delays_nothing_and_loses_nothing() {
 }
 
 #[test]
+fn a_run_waits_at_its_end_for_a_program_that_writes_to_the_store() {
+    let home = Home::new();
+    let (mut client, first) = Client::with_session(&home);
+    assert_eq!(client.prompt(&first, "say one"), "end_turn");
+    assert!(client.close().success());
+    let path = home.state().join("state.db");
+    let other = Connection::open(&path).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let (status, _, stderr) = std::thread::scope(|scope| {
+        let working = scope.spawn(|| run(home.command(&["run", "say two"]), ""));
+        // Longer than any store waits when its process has something else to do.
+        let begun = Instant::now();
+        wait_until("a while is over", || begun.elapsed() > Duration::from_secs(4));
+        other.execute_batch("ROLLBACK").unwrap();
+        working.join().unwrap()
+    });
+    assert!(status.success(), "{stderr}");
+    let connection = Connection::open_with_flags(&path, OpenFlags::SQLITE_OPEN_READ_ONLY).unwrap();
+    let turns = "SELECT count(*) FROM events WHERE kind = 'turn_finished'";
+    let turns: i64 = connection.query_row(turns, [], |row| row.get(0)).unwrap();
+    assert_eq!(turns, 2, "{stderr}");
+}
+
+#[test]
 fn a_new_session_begins_while_another_program_holds_the_store() {
     let home = Home::new();
     let mut client = Client::initialized(&home, json!({}));
