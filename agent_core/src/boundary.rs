@@ -4,16 +4,63 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::plan::Place;
 
-/// Folders whose content steers tools of the user: version control, editors, hooks.
-const PROTECTED_FOLDERS: [&str; 6] = [".git", ".hg", ".vscode", ".zed", ".idea", ".husky"];
+/// Folders whose content steers tools of the user: version control, editors, hooks, other agents.
+const PROTECTED_FOLDERS: [&str; 24] = [
+    ".git",
+    ".hg",
+    ".vscode",
+    ".zed",
+    ".idea",
+    ".husky",
+    ".fleet",
+    ".helix",
+    ".devcontainer",
+    ".claude",
+    ".cursor",
+    ".gemini",
+    ".codex",
+    ".continue",
+    ".windsurf",
+    ".clinerules",
+    ".roo",
+    ".kiro",
+    ".junie",
+    ".amazonq",
+    ".augment",
+    ".qwen",
+    ".opencode",
+    ".trae",
+];
 
 /// Files that steer tools of the user, agents and shells.
-const PROTECTED_FILES: [&str; 16] = [
+const PROTECTED_FILES: [&str; 38] = [
     ".mcp.json",
     ".envrc",
     ".npmrc",
+    ".yarnrc",
+    ".yarnrc.yml",
+    ".pnpmfile.cjs",
+    ".pre-commit-config.yaml",
+    ".devcontainer.json",
+    ".exrc",
+    ".vimrc",
+    ".nvimrc",
+    ".nvim.lua",
+    ".dir-locals.el",
+    ".rules",
+    ".cursorrules",
+    ".windsurfrules",
+    ".roorules",
+    ".goosehints",
+    ".aider.conf.yml",
+    "opencode.json",
     "agents.md",
+    "agents.override.md",
     "claude.md",
+    "claude.local.md",
+    "gemini.md",
+    "qwen.md",
+    ".bash_aliases",
     ".bashrc",
     ".bash_profile",
     ".bash_login",
@@ -25,6 +72,16 @@ const PROTECTED_FILES: [&str; 16] = [
     ".zlogin",
     "config.fish",
     ".gitconfig",
+];
+
+/// What in `.github` runs, or steers agents.
+const GITHUB: [&str; 6] = [
+    "workflows",
+    "actions",
+    "copilot-instructions.md",
+    "instructions",
+    "prompts",
+    "chatmodes",
 ];
 
 /// Folders that hold credentials.
@@ -97,7 +154,9 @@ fn is_protected(names: &[String]) -> bool {
         || names
             .windows(2)
             .any(|pair| matches!(pair, [".cargo", file] if file.starts_with("config")))
-        || names.windows(2).any(|pair| pair == [".github", "workflows"])
+        || names
+            .windows(2)
+            .any(|pair| matches!(pair, [".github", of] if GITHUB.contains(of)))
 }
 
 fn is_secret(names: &[String]) -> bool {
@@ -151,7 +210,16 @@ mod tests {
         check("/w/app/.git/hooks/pre-commit", "inside protected");
         check("/w/app/.GIT/config", "inside protected");
         check("/w/app/.github/workflows/ci.yml", "inside protected");
+        check("/w/app/.github/copilot-instructions.md", "inside protected");
         check("/w/app/.github/CODEOWNERS", "inside");
+        check("/w/app/.claude/settings.json", "inside protected");
+        check("/w/app/sub/.Cursor/rules/a.mdc", "inside protected");
+        check("/w/app/GEMINI.md", "inside protected");
+        check("/w/app/.windsurfrules", "inside protected");
+        check("/w/app/.clinerules", "inside protected");
+        check("/w/app/.clinerules/a.md", "inside protected");
+        check("/w/app/.codex/config.toml", "inside protected");
+        check("/w/app/src/cursor/a.rs", "inside");
         check("/w/app/.cargo/config.toml", "inside protected");
         check("/w/app/sub/AGENTS.md", "inside protected");
         check("/w/app/.env.local", "inside secret");
