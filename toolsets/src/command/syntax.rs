@@ -140,7 +140,10 @@ impl Script {
             folded: walk.folded(&FOLDED),
         };
         match node.kind() {
-            "command" => self.commands.push(words(node, source)),
+            "command" => {
+                self.commands.push(words(node, source));
+                self.commands.extend(lines(node, source));
+            }
             "heredoc_body" | "herestring_redirect" if self.fed.len() < MOST_FED => self.fed.extend(fed(node, walk)),
             "pipeline" if self.fed.len() < MOST_FED => self.fed.extend(printed(node, source)),
             // `rm 2>log -rf /`: the grammar takes the words after a redirection for further targets of it.
@@ -259,14 +262,33 @@ fn names_shell<'a>(mut words: impl Iterator<Item = &'a str>) -> bool {
 
 fn words(command: Node<'_>, source: Source<'_>) -> Vec<String> {
     let mut cursor = command.walk();
-    let parts = command.named_children(&mut cursor);
-    let parts = parts.filter(|part| {
-        !matches!(
-            part.kind(),
-            "variable_assignment" | "file_redirect" | "herestring_redirect"
-        )
-    });
+    let parts = command.named_children(&mut cursor).filter(is_word);
     parts.map(|part| unquoted(&source.of(part))).collect()
+}
+
+fn is_word(part: &Node<'_>) -> bool {
+    !matches!(
+        part.kind(),
+        "variable_assignment" | "file_redirect" | "herestring_redirect"
+    )
+}
+
+/// The lines of a command whose words lie on several: the grammar may pass over a line break that ends a command for the
+/// shell, as in `ls | ls⏎⏎rm x 2>&1`, and takes what follows for more words.
+fn lines(command: Node<'_>, source: Source<'_>) -> Vec<Vec<String>> {
+    let mut cursor = command.walk();
+    let parts: Vec<Node<'_>> = command.named_children(&mut cursor).filter(is_word).collect();
+    let breaks = |pair: &[Node<'_>]| {
+        let between = source.text.get(pair[0].end_byte()..pair[1].start_byte());
+        between.is_some_and(|between| between.replace("\\\n", "").contains('\n'))
+    };
+    if !parts.windows(2).any(breaks) {
+        return Vec::new();
+    }
+    let lines = parts.chunk_by(|one, next| !breaks(&[*one, *next]));
+    lines
+        .map(|line| line.iter().map(|part| unquoted(&source.of(*part))).collect())
+        .collect()
 }
 
 fn destinations(redirect: Node<'_>, source: Source<'_>) -> Vec<String> {
