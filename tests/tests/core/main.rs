@@ -6,6 +6,7 @@ mod approvals;
 mod calls;
 mod cancels;
 mod loads;
+mod places;
 mod queue;
 mod replies;
 mod undo;
