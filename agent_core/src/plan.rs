@@ -128,6 +128,9 @@ pub struct CommandFacts {
     /// The reason it is never run, in any mode.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forbidden: Option<String>,
+    /// Why it is not sure that it only reads, if it is not: what a question says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub doubt: Option<String>,
 }
 
 /// A command as a grant covers it: this program with exactly these arguments.

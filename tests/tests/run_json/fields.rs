@@ -48,6 +48,7 @@ fn every_field_of_every_part_is_named() {
             read_only: true,
             exact: Some(exact()),
             forbidden: Some("f".into()),
+            doubt: Some("d".into()),
         },
     };
     let input = Plan::Input {

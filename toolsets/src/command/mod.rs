@@ -7,6 +7,7 @@ mod floor;
 mod place;
 mod plain;
 mod reads;
+mod runs;
 mod syntax;
 #[cfg(test)]
 mod tests;
@@ -22,8 +23,9 @@ use agent_core::workspace::Scope;
 pub use deny::deny_rule_fault;
 pub(crate) use place::real;
 
-/// Longer texts are not looked at for reads: nobody writes such a command to read something.
-const LONGEST: usize = 16 * 1024;
+/// Longer texts are never run: looking through one for what is never run would take too long, and nobody hears a cancel
+/// meanwhile. No shell takes such a text as an argument anyway.
+const LONGEST: usize = 128 * 1024;
 
 /// What a command is judged against. All paths are real ones.
 #[derive(Clone, Copy, Debug)]
@@ -68,11 +70,7 @@ impl Judge {
     /// The reason why a text is never given to a command that started in `cwd`, if there is one.
     pub(crate) fn forbidden(&self, text: &str, cwd: &Path) -> Option<String> {
         let home = std::env::home_dir();
-        floor::reason(
-            text,
-            &syntax::parse(text),
-            &self.ground(cwd, home.as_deref(), OsStr::new("")),
-        )
+        forbidden(text, &self.ground(cwd, home.as_deref(), OsStr::new("")))
     }
 
     fn ground<'a>(&'a self, cwd: &'a Path, home: Option<&'a Path>, search_path: &'a OsStr) -> Ground<'a> {
@@ -87,23 +85,34 @@ impl Judge {
     }
 }
 
+/// The reason why a text is never run, if there is one.
+fn forbidden(text: &str, ground: &Ground<'_>) -> Option<String> {
+    let length = text.len();
+    if length > LONGEST {
+        return Some(format!(
+            "it has {length} bytes, more than {LONGEST}, and can't be looked through: write it to a file"
+        ));
+    }
+    floor::reason(text, &syntax::parse(text), ground)
+}
+
 /// Reads a command's text.
 pub(crate) fn classify(text: &str, ground: &Ground<'_>) -> CommandFacts {
-    let script = syntax::parse(text);
-    if let Some(reason) = floor::reason(text, &script, ground) {
+    if let Some(reason) = forbidden(text, ground) {
         return CommandFacts {
             forbidden: Some(reason),
             ..CommandFacts::default()
         };
     }
-    let plain = if text.len() <= LONGEST {
-        plain::steps(text)
-    } else {
-        None
+    let plain = plain::steps(text);
+    let doubt = match &plain {
+        Ok(steps) => reads::doubt(steps, ground),
+        Err(why) => Some((*why).to_owned()),
     };
     CommandFacts {
         forbidden: None,
-        read_only: plain.as_ref().is_some_and(|steps| reads::only_reads(steps, ground)),
-        exact: plain.as_ref().and_then(|steps| exact::command(steps, ground)),
+        read_only: doubt.is_none(),
+        exact: plain.ok().and_then(|steps| exact::command(&steps, ground)),
+        doubt,
     }
 }

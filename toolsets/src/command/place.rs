@@ -34,24 +34,68 @@ fn joined(mut base: PathBuf, rest: &Path) -> PathBuf {
     base
 }
 
+/// As many symbolic links as Linux follows in one path.
+const MOST_LINKS: usize = 40;
+
+/// Whether the way to a file leads through `/proc` or `/dev`: what `/proc/self/cwd` or `/dev/fd` is for this process it is
+/// not for the command, which then reads another file than the one that was looked at.
+fn passes_processes(path: &Path) -> bool {
+    let odd = |place: &Path| place.starts_with("/proc") || place.starts_with("/dev");
+    let mut pending: Vec<PathBuf> = vec![path.to_path_buf()];
+    let (mut place, mut links) = (PathBuf::from("/"), 0);
+    while let Some(way) = pending.pop() {
+        let mut parts = way.components();
+        while let Some(part) = parts.next() {
+            match part {
+                Component::RootDir => place = PathBuf::from("/"),
+                Component::ParentDir => drop(place.pop()),
+                Component::Normal(name) => place.push(name),
+                Component::CurDir | Component::Prefix(_) => {}
+            }
+            if odd(&place) {
+                return true;
+            }
+            if let (Component::Normal(_), Ok(target)) = (part, place.read_link()) {
+                links += 1;
+                if links > MOST_LINKS {
+                    return true;
+                }
+                place.pop();
+                pending.push(parts.as_path().to_path_buf());
+                pending.push(target);
+                break;
+            }
+        }
+    }
+    false
+}
+
 impl Ground<'_> {
-    /// Whether the path, from `cwd`, may be read without a question: inside the roots, not secret, not ours.
-    pub(super) fn may_read(&self, cwd: &Path, path: &str) -> bool {
+    /// That the path, from `cwd`, may be read without a question: inside the roots, not secret, not ours; or why not.
+    pub(super) fn may_read(&self, cwd: &Path, path: &str) -> Result<(), String> {
         let named = cwd.join(path);
         let place = real(&named);
-        let dangling = named.is_symlink() && !named.exists();
-        !dangling
-            && self.in_roots(&place)
-            && !self.is_secret(&named)
-            && !self.is_secret(&place)
-            && !self.is_forbidden(&place)
+        let said = if named.is_symlink() && !named.exists() {
+            "is a link that leads nowhere"
+        } else if passes_processes(&named) {
+            "leads to something else in each process"
+        } else if !self.in_roots(&place) {
+            "is outside the workspace"
+        } else if self.is_secret(&named) || self.is_secret(&place) {
+            "may hold secrets"
+        } else if self.is_forbidden(&place) {
+            "belongs to the agent itself"
+        } else {
+            return Ok(());
+        };
+        Err(format!("`{path}` {said}"))
     }
 
     /// Whether the path, from `cwd`, needs no question of its own: it may be read, and writing it steers nothing.
     pub(super) fn is_usual(&self, path: &str) -> bool {
         let named = self.cwd.join(path);
         let steers = |path: &Path| is_protected_name(self.below_root(path));
-        self.may_read(self.cwd, path) && !steers(&named) && !steers(&real(&named))
+        self.may_read(self.cwd, path).is_ok() && !steers(&named) && !steers(&real(&named))
     }
 
     /// Whether it holds credentials by its name below the root it lies in.

@@ -13,6 +13,7 @@ fn operands(operands: Operands) -> &'static str {
         Operands::Paths => "files and folders",
         Operands::Files => "files",
         Operands::OnePath => "one file",
+        Operands::Filter => "files; its filter names no `env`, `import`, `include` or `modulemeta`",
         Operands::Pattern { always_deep: false } => "files; with `-r` folders that hold no secrets",
         Operands::Pattern { always_deep: true } => "files, and folders that hold no secrets",
     }

@@ -1,8 +1,11 @@
 //! Which plain commands surely only read, and only what may be read without a question.
 
+mod awk;
 #[cfg(test)]
 mod documented;
+mod filter;
 mod options;
+mod sed;
 mod special;
 mod table;
 
@@ -15,7 +18,7 @@ use super::Ground;
 use super::place::{lexical, real};
 use super::plain::{Joint, Step};
 use options::Used;
-use table::{Operands, TABLE};
+use table::{Operands, Program, TABLE};
 
 /// The shell itself is these; no file of that name is run.
 const BUILTINS: [&str; 8] = ["echo", "printf", "pwd", "true", "false", "test", "command", "type"];
@@ -28,8 +31,25 @@ const SHIMS: [&str; 10] = [
 /// A search through a larger tree is asked for.
 const MOST_ENTRIES: usize = 20_000;
 
-/// Whether all steps only read.
-pub(super) fn only_reads(steps: &[Step], ground: &Ground<'_>) -> bool {
+/// The programs that may run unasked.
+#[cfg(test)]
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    let languages = special::LANGUAGES.into_iter().chain(special::VERSIONED);
+    TABLE.iter().map(|program| program.name).chain(languages)
+}
+
+/// That a command surely only reads, or why that is not sure, as a question says it.
+type Known = Result<(), String>;
+
+/// Why it is not sure that all steps only read what may be read, if it is not.
+pub(super) fn doubt(steps: &[Step], ground: &Ground<'_>) -> Option<String> {
+    known(steps, ground).err()
+}
+
+fn known(steps: &[Step], ground: &Ground<'_>) -> Known {
+    sure(ground.in_roots(ground.cwd), || {
+        "it starts outside the workspace".to_owned()
+    })?;
     // After a `cd` that may have failed or not run, or that ran in a pipe, nobody knows where the next command is.
     let chained = steps
         .iter()
@@ -39,18 +59,24 @@ pub(super) fn only_reads(steps: &[Step], ground: &Ground<'_>) -> bool {
         ground,
         cwd: ground.cwd.to_path_buf(),
     };
-    ground.in_roots(ground.cwd)
-        && steps
-            .iter()
-            .enumerate()
-            .all(|(index, step)| match step.words.as_slice() {
-                [program, folder] if program == "cd" => {
-                    let piped =
-                        step.joint == Joint::Pipe || steps.get(index + 1).is_some_and(|next| next.joint == Joint::Pipe);
-                    chained && !piped && here.enter(folder)
-                }
-                words => here.reads(words),
-            })
+    for (index, step) in steps.iter().enumerate() {
+        match step.words.as_slice() {
+            [program, folder] if program == "cd" => {
+                let next = steps.get(index + 1).map(|next| next.joint);
+                let piped = step.joint == Joint::Pipe || next == Some(Joint::Pipe);
+                sure(chained && !piped, || {
+                    "it is not sure in which folder the commands beside its `cd` run".to_owned()
+                })?;
+                here.enter(folder)?;
+            }
+            words => here.reads(words)?,
+        }
+    }
+    Ok(())
+}
+
+fn sure(is_so: bool, why: impl FnOnce() -> String) -> Known {
+    if is_so { Ok(()) } else { Err(why()) }
 }
 
 /// Whether a program lies where version managers keep their stand-ins.
@@ -67,25 +93,27 @@ struct Here<'a> {
 }
 
 impl Here<'_> {
-    fn enter(&mut self, folder: &str) -> bool {
+    fn enter(&mut self, folder: &str) -> Known {
         let named = self.cwd.join(folder);
         let place = real(&named);
         // The shell's `..` goes back over a symbolic link, the system's does not: behind one they would part.
         let straight = place == lexical(&named);
-        let known =
-            !folder.starts_with('-') && !folder.is_empty() && straight && place.is_dir() && self.may_read(folder);
-        if known {
-            self.cwd = place;
-        }
-        known
+        let known = !folder.starts_with('-') && !folder.is_empty() && straight && place.is_dir();
+        sure(known, || format!("it is not sure where `cd {folder}` leads"))?;
+        self.may_read(folder)?;
+        self.cwd = place;
+        Ok(())
     }
 
-    fn reads(&self, words: &[String]) -> bool {
+    fn reads(&self, words: &[String]) -> Known {
         let Some((name, args)) = words.split_first() else {
-            return false;
+            return Err("there is no command in it".to_owned());
         };
         let found = BUILTINS.contains(&name.as_str()) || self.is_from_outside(name);
-        found && special::reads(self, name, args).unwrap_or_else(|| self.table_reads(name, args))
+        special::reads(self, name, args).unwrap_or_else(|| self.table_reads(name, args))?;
+        sure(found, || {
+            format!("`{name}` is not found, or is a file of the workspace or of a version manager")
+        })
     }
 
     /// The program is a file outside the roots, where the workspace can't have put another in its place, and no shim,
@@ -100,46 +128,74 @@ impl Here<'_> {
         })
     }
 
-    fn table_reads(&self, name: &str, args: &[String]) -> bool {
+    fn table_reads(&self, name: &str, args: &[String]) -> Known {
         let program = TABLE.iter().find(|program| program.name == name);
-        program.is_some_and(|program| {
-            program
-                .used(args)
-                .is_some_and(|used| self.operands_ok(program.operands, &used))
-        })
+        let program = program.ok_or_else(|| format!("`{name}` is not known to only read"))?;
+        let used = program
+            .used(args)
+            .map_err(|option| format!("`{name}` is not known to only read with {option}"))?;
+        self.operands_known(program, &used)
     }
 
-    fn operands_ok(&self, operands: Operands, used: &Used<'_>) -> bool {
+    fn operands_known(&self, program: &Program, used: &Used<'_>) -> Known {
         let paths = used.operands.as_slice();
-        match operands {
-            Operands::Text => true,
-            Operands::None => paths.is_empty(),
+        let name = program.name;
+        let most = |count: usize| {
+            sure(paths.len() <= count, || {
+                format!("`{name}` is not known to only read with so many arguments")
+            })
+        };
+        match program.operands {
+            Operands::Text => Ok(()),
+            Operands::None => most(0),
             Operands::Paths => self.may_read_all(paths),
-            Operands::Files => self.may_read_all(paths) && !paths.iter().any(|path| self.cwd.join(path).is_dir()),
-            Operands::OnePath => paths.len() <= 1 && self.may_read_all(paths),
-            Operands::Pattern { always_deep } => self.search_ok(used, always_deep),
+            Operands::Files => {
+                self.may_read_all(paths)?;
+                sure(!paths.iter().any(|path| self.cwd.join(path).is_dir()), || {
+                    format!("`{name}` would read all in a folder")
+                })
+            }
+            Operands::OnePath => most(1).and_then(|()| self.may_read_all(paths)),
+            Operands::Filter => {
+                let (filter, paths) = paths.split_first().ok_or("it has no filter")?;
+                sure(filter::only_filters(filter), || {
+                    "its filter may read more than its input".to_owned()
+                })?;
+                self.may_read_all(paths)
+            }
+            Operands::Pattern { always_deep } => self.search_known(used, always_deep),
         }
     }
 
     /// A search: its pattern, then files; in depth it reads whatever is there.
-    fn search_ok(&self, used: &Used<'_>, always_deep: bool) -> bool {
+    fn search_known(&self, used: &Used<'_>, always_deep: bool) -> Known {
         let skip = usize::from(!used.pattern_given);
         let paths = used.operands.get(skip..).unwrap_or_default();
         let deep = always_deep || used.recursive;
         let folders = if paths.is_empty() && deep { &["."][..] } else { paths };
-        self.may_read_all(paths)
-            && (!deep
-                || folders
-                    .iter()
-                    .all(|folder| self.holds_no_secret(folder, always_deep && !used.chosen)))
+        self.may_read_all(paths)?;
+        let closed = deep.then(|| {
+            folders
+                .iter()
+                .find(|folder| !self.holds_no_secret(folder, always_deep && !used.chosen))
+        });
+        match closed.flatten() {
+            Some(folder) => Err(format!(
+                "it searches all of `{folder}`, which may hold secrets or is large"
+            )),
+            None => Ok(()),
+        }
     }
 
-    fn may_read_all(&self, paths: &[&str]) -> bool {
-        paths.iter().all(|path| self.may_read(path))
+    fn may_read_all(&self, paths: &[&str]) -> Known {
+        paths.iter().try_for_each(|path| self.may_read(path))
     }
 
-    fn may_read(&self, path: &str) -> bool {
-        matches!(path, "-" | "/dev/null") || self.ground.may_read(&self.cwd, path)
+    fn may_read(&self, path: &str) -> Known {
+        if matches!(path, "-" | "/dev/null") {
+            return Ok(());
+        }
+        self.ground.may_read(&self.cwd, path)
     }
 
     /// Whether nothing below the folder needs a question of its own. `like_rg`: what ripgrep passes over is no matter.

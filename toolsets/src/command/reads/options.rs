@@ -15,8 +15,8 @@ pub(super) struct Used<'a> {
 }
 
 impl Program {
-    /// The arguments by their sort; none if there is an option that the table doesn't name.
-    pub(super) fn used<'a>(&self, args: &'a [String]) -> Option<Used<'a>> {
+    /// The arguments by their sort, or the first option that the table doesn't name.
+    pub(super) fn used<'a>(&self, args: &'a [String]) -> Result<Used<'a>, String> {
         let (mut used, mut options) = (Used::default(), true);
         let mut args = args.iter().map(String::as_str);
         while let Some(arg) = args.next() {
@@ -24,13 +24,15 @@ impl Program {
                 used.operands.push(arg);
             } else if arg == "--" {
                 options = false;
-            } else if let Some(long) = arg.strip_prefix("--") {
-                self.long(long, &mut args, &mut used)?;
             } else {
-                self.short(&arg[1..], &mut args, &mut used)?;
+                let known = match arg.strip_prefix("--") {
+                    Some(long) => self.long(long, &mut args, &mut used),
+                    None => self.short(&arg[1..], &mut args, &mut used),
+                };
+                known.ok_or_else(|| format!("the option `{arg}`"))?;
             }
         }
-        Some(used)
+        Ok(used)
     }
 
     fn short<'a>(&self, letters: &str, args: &mut impl Iterator<Item = &'a str>, used: &mut Used<'a>) -> Option<()> {
@@ -42,8 +44,13 @@ impl Program {
             used.pattern_given |= letter == 'e';
             used.chosen |= matches!(letter, 'g' | 't');
             if self.values.contains(letter) {
-                let attached = !letters[index + letter.len_utf8()..].is_empty();
-                return if attached { Some(()) } else { args.next().map(drop) };
+                let attached = &letters[index + letter.len_utf8()..];
+                return match attached {
+                    "" => args.next().map(drop),
+                    // Such a program takes the next word for the value and the rest for more options.
+                    _ if self.values_apart => None,
+                    _ => Some(()),
+                };
             }
             self.flags.contains(letter).then_some(())?;
         }

@@ -13,6 +13,8 @@ pub(super) struct Program {
     pub(super) long: &'static [&'static str],
     /// `-20` is an option.
     pub(super) number: bool,
+    /// A value is always the next word, and what follows the letter of its option are more options.
+    pub(super) values_apart: bool,
     pub(super) operands: Operands,
 }
 
@@ -29,6 +31,8 @@ pub(super) enum Operands {
     Files,
     /// At most one; a second one would be written.
     OnePath,
+    /// A filter of `jq`, then files.
+    Filter,
     /// A pattern, then files and folders. `always_deep`: folders are searched in depth without any option.
     Pattern { always_deep: bool },
 }
@@ -40,6 +44,7 @@ const fn program(name: &'static str, flags: &'static str, values: &'static str, 
         values,
         long: &[],
         number: false,
+        values_apart: false,
         operands,
     }
 }
@@ -52,6 +57,11 @@ impl Program {
 
     const fn counting(mut self) -> Self {
         self.number = true;
+        self
+    }
+
+    const fn with_values_apart(mut self) -> Self {
+        self.values_apart = true;
         self
     }
 }
@@ -133,6 +143,21 @@ const RG: &[&str] = &[
     "word-regexp",
 ];
 
+const JQ: &[&str] = &[
+    "ascii-output",
+    "color-output",
+    "compact-output",
+    "exit-status",
+    "join-output",
+    "monochrome-output",
+    "null-input",
+    "raw-input",
+    "raw-output",
+    "slurp",
+    "sort-keys",
+    "tab",
+];
+
 const LS: &[&str] = &[
     "all",
     "almost-all",
@@ -155,6 +180,7 @@ const SUMS: &str = "btz";
 pub(super) const TABLE: &[Program] = &[
     program("arch", "", "", Operands::None),
     program("b2sum", SUMS, "", Operands::Paths),
+    program("base64", "di", "w", Operands::Paths).with(&["decode", "wrap="]),
     program("basename", "az", "s", Operands::Text),
     program("cat", "AbEensTtuv", "", Operands::Paths).with(&["number", "show-all", "show-ends", "show-tabs"]),
     program("cksum", "", "", Operands::Paths),
@@ -204,6 +230,7 @@ pub(super) const TABLE: &[Program] = &[
     .counting(),
     program("file", "bhiL", "", Operands::Paths).with(&["brief", "mime", "mime-encoding", "mime-type"]),
     program("fold", "bs", "w", Operands::Paths),
+    program("free", "bghklmtw", "", Operands::None),
     program(
         "grep",
         "EFGHLPachilnoqrsvwxzZI",
@@ -216,8 +243,12 @@ pub(super) const TABLE: &[Program] = &[
     program("head", "qv", "cn", Operands::Paths)
         .with(&["bytes=", "lines=", "quiet", "verbose"])
         .counting(),
+    program("hexdump", "bcCdovx", "ns", Operands::Paths),
+    program("hostname", "fis", "", Operands::None),
     program("id", "Ggnruz", "", Operands::Text),
+    program("jq", "aCcejMnRrSs", "", Operands::Filter).with(JQ),
     program("ls", "1AaBCcdFfGghiklmnopQqRrSsTtUuvXxZ", "", Operands::Paths).with(LS),
+    program("lscpu", "", "", Operands::None),
     program("md5sum", SUMS, "", Operands::Paths),
     program("nl", "p", "bdfhilnsvw", Operands::Paths),
     program("nproc", "", "", Operands::None).with(&["all"]),
@@ -247,17 +278,21 @@ pub(super) const TABLE: &[Program] = &[
         "unique",
         "version-sort",
     ]),
+    program("ss", "46aeHilmnoptuwx", "", Operands::None),
     program("stat", "Lt", "c", Operands::Paths).with(&["format=", "printf=", "terse"]),
     program("tac", "br", "s", Operands::Paths),
     program("tail", "qv", "cn", Operands::Paths)
         .with(&["bytes=", "lines=", "quiet", "verbose"])
         .counting(),
     program("tr", "Ccdst", "", Operands::Text).with(&["complement", "delete", "squeeze-repeats"]),
-    program("tree", "aCdfFhiNpQrstuv", "ILP", Operands::Paths).with(&["dirsfirst", "gitignore", "noreport"]),
+    program("tree", "aCdfFhiNpQrstuv", "ILP", Operands::Paths)
+        .with(&["dirsfirst", "gitignore", "noreport"])
+        .with_values_apart(),
     program("true", "", "", Operands::Text),
     program("type", "apt", "", Operands::Text),
     program("uname", "amnoprsv", "", Operands::None),
     program("uniq", "cdDiuz", "fsw", Operands::OnePath).with(&["count", "ignore-case", "repeated", "unique"]),
+    program("uptime", "ps", "", Operands::None),
     program("wc", "clLmw", "", Operands::Paths).with(&["bytes", "chars", "lines", "max-line-length", "words"]),
     program("which", "a", "", Operands::Text),
     program("whoami", "", "", Operands::None),

@@ -1,334 +1,123 @@
-//! Commands that must never run without a question. `@` is the folder above the workspace and the home.
+//! Commands that must never run without a question, each with a word on what it does, as a list that people read.
 
-/// Each either does more than read, or reads what must be asked for, or is not beyond doubt.
-pub(super) const HOSTILE: &[&str] = &[
-    // More than one command, told or hidden.
-    "ls $(touch M)",
-    "ls `touch M`",
-    "ls \"$(touch M)\"",
-    "ls \"`touch M`\"",
-    "ls\ntouch M",
-    "ls\r\ntouch M",
-    "ls\rtouch M",
-    "ls & touch M",
-    "ls &",
-    "ls || touch M",
-    "ls && touch M",
-    "ls; touch M",
-    "ls | touch M",
-    "ls |& touch M",
-    "ls | xargs rm",
-    "ls | tee M",
-    "ls | sh",
-    "(ls)",
-    "{ ls; }",
-    "! ls",
-    "if ls; then touch M; fi",
-    "while ls; do touch M; done",
-    "for f in a; do touch M; done",
-    "ls() { touch M; }; ls",
-    "function ls { touch M; }; ls",
-    "[[ -f x ]]",
-    "[ -f x ]",
-    "((x=1))",
-    "let x=1",
-    "cat <(touch M)",
-    "ls >(touch M)",
-    "coproc ls",
-    "ls \\\n; touch M",
-    "ls # x",
-    "echo a; #\ntouch M",
-    "case x in x) touch M;; esac",
-    "select x in a; do ls; done",
-    "trap 'touch M' EXIT",
-    "alias ls=touch",
-    "ls 'a\u{0}b'",
-    // Redirections.
-    "ls > M",
-    "ls >> M",
-    "ls >| M",
-    "echo x 2> M",
-    "ls &> M",
-    "ls >& M",
-    "cat < f",
-    "cat << E\nx\nE",
-    "cat <<< x",
-    "> M",
-    "ls > /dev/nul",
-    "ls 2>/dev/null -la",
-    "ls > /dev/null M",
-    "ls > /dev/sda",
-    "ls 3> M",
-    "ls <> M",
-    "ls > \"/dev/null\"x",
-    // The grammar takes further words for further targets; the shell takes them for arguments or targets of their own.
-    "cat </ dev/null",
-    "cat </dev/ null",
-    "cat < / dev/null",
-    "cat f 2>/dev/n ull",
-    "cat f >/d ev/null",
-    "cat f >>/dev/nul l",
-    "cat f &>/dev /null",
-    "cat f 2>& 1 M",
-    "cat f 2 >&1 M",
-    "ls >&2 1",
-    "ls 2>&1 2",
-    "ls >\n/dev/null",
-    "ls >/dev/null\\\nM",
-    "exec > M",
-    // Expansions and odd characters.
-    "ls *",
-    "ls ?",
-    "ls [ab]",
-    "ls ~",
-    "ls ~root",
-    "ls {a,b}",
-    "ls $HOME",
-    "ls \"$HOME\"",
-    "ls ${HOME}",
-    "ls $'a'",
-    "ls $\"a\"",
-    "echo $((1+1))",
-    "r\\m -rf x",
-    "l\\s",
-    "ls \\-la",
-    "\"ls\"",
-    "'ls'",
-    "l's'",
-    "ls\u{200b}",
-    "cat\u{202e} f",
-    "ls\u{a0}touch",
-    "ls\u{3000}M",
-    "ℓs",
-    "ls \u{1b}[2J",
-    "ls \u{7f}",
-    "ls\u{85}",
-    "echo !!",
-    "ls +(a)",
-    "FOO=1 ls",
-    "PATH=. ls",
-    "FOO=1",
-    "a[0]=1 ls",
-    "LD_PRELOAD=x ls",
-    "export PATH=.",
-    "unset PATH",
-    "readonly X=1",
-    "declare -x A=1",
-    "ls ''$(touch M)",
-    "echo \"a\"`b`",
-    "ls \"a\nb\"$(x)",
-    // Wrappers, interpreters, unknown programs.
-    "exec ls",
-    "eval ls",
-    "time ls",
-    "env ls",
-    "command ls",
-    "builtin ls",
-    "sudo ls",
-    "nice ls",
-    "nohup ls",
-    "timeout 5 ls",
-    "xargs ls",
-    "sh -c ls",
-    "bash -c 'ls'",
-    "bash",
-    "python3 -c 1",
-    "node x.js",
-    "perl -e 1",
-    "awk 1 f",
-    "awk 'BEGIN{system(\"touch M\")}'",
-    "source f",
-    ". f",
-    "./ls",
-    "/bin/ls",
-    "src/../ls",
-    "@/bin/ls",
-    "nosuchprogram",
-    "printenv",
-    "env",
-    "set",
-    "make",
-    "npm --version",
-    "jq . f",
-    "less f",
-    "curl http://x",
-    "touch M",
-    "rm f",
-    "mv f g",
-    "cp f g",
-    "mkdir d",
-    "ln -s a b",
-    "chmod 777 f",
-    "tar xf f",
-    "kill 1",
-    "history",
-    // Options that run or write.
-    "find . -exec touch M ;",
-    "find . -exec touch M \\;",
-    "find . -exec touch M {} +",
-    "find . -execdir touch M",
-    "find . -delete",
-    "find . -ok touch M",
-    "find . -fprint M",
-    "find . -fprint0 M",
-    "find . -fprintf M %p",
-    "find . -fls M",
-    "find -L .",
-    "find . -files0-from f",
-    "find . -newer @/outside/o",
-    "find . -unknown",
-    "find . -name",
-    "find @/outside",
-    "rg --pre ./x y",
-    "rg --pre=./x y",
-    "rg -z x",
-    "rg --search-zip x",
-    "rg --hostname-bin=./x y",
-    "rg -f @/outside/o",
-    "rg --files @/outside",
-    "rg -L x",
-    "rg --follow x",
-    "rg --hidden x",
-    "rg -g .env x",
-    "rg x --glob=.env",
-    "rg -tsh x",
-    "rg -nt sh x",
-    "rg --iglob .ENV x",
-    "rg x keys/.env",
-    "rg x keys/.ssh",
-    "rg -uu x",
-    "rg x @/outside",
-    "rg -e x @/outside",
-    "rg -uuu x",
-    "rg --ignore-file=x y",
-    "sed -n '1w M' f",
-    "sed '1e touch M' f",
-    "sed 1e f",
-    "sed -i s/a/b/ f",
-    "sed -n '1,5p' f -i",
-    "sed -n -i 1p f",
-    "sed s/a/b/ f",
-    "sed -n '/x/p' f",
-    "sed -n 1p @/outside/o",
-    "sed -ni 1p f",
-    "sed --in-place -n 1p f",
-    "sed -n 'p;w M' f",
-    "sed -f x f",
-    "sort -o M f",
-    "sort -oM f",
-    "sort --output=M f",
-    "sort --compress-program=./x f",
-    "sort -T . f",
-    "sort --files0-from=f",
-    "uniq f M",
-    "tree -o M",
-    "file -C -m M",
-    "date -s 2020-01-01",
-    "date 010100002020",
-    "date --set=x",
-    "date -f f",
-    "tail -f f",
-    "tail --follow f",
-    "printf -v PATH x",
-    "printf '%n' PATH",
-    "printf '%s%n' a PATH",
-    "printf %-n PATH",
-    "test -v 'a[$(touch M)]'",
-    "test 'a[$(x)]' -eq 0",
-    "command -p ls",
-    "command -v -p",
-    "grep -f @/outside/o f",
-    "grep --file=x f",
-    "grep -R x .",
-    "diff -r a b",
-    "diff src keys",
-    "git status",
-    "git log",
-    "git diff",
-    "git --version",
-    "PAGER=./x git log",
-    "cargo test",
-    "cargo build",
-    "hostname x",
-    "ls --zzz",
-    "od -w @/outside/o",
-    "ls -w @/outside",
-    "id --zzz",
-    "wc --files0-from=f",
-    "du --files0-from=f",
-    "du -X f",
-    "cat --zzz f",
-    // Places.
-    "cat /etc/passwd",
-    "cat ../x",
-    "ls ..",
-    "ls /",
-    "cat out/o",
-    "ls out",
-    "cat src/../../x",
-    "cat @/outside/o",
-    "head -n 1 @/outside/o",
-    "cat .env",
-    "cat keys/.env",
-    "cat .env.local",
-    "cat a.pem",
-    "cat A.PEM",
-    "cat id_rsa",
-    "cat .netrc",
-    "ls keys/.ssh",
-    "cat .aws/credentials",
-    "cat .gnupg/x",
-    "grep -r x keys",
-    "grep -r x .",
-    "grep -rn KEY",
-    "grep --recursive x",
-    "cat -- /etc/passwd",
-    "cat f /etc/passwd",
-    "grep x /etc/passwd",
-    "grep -e x /etc/passwd",
-    "grep --regexp=x /etc/passwd",
-    "grep -e x -- /etc/passwd",
-    "cat dangling",
-    "wc -l @/home/.config/talaria/config.toml",
-    "stat /etc",
-    "realpath ../..",
-    "test -f /etc/passwd",
-    "cat /dev/sda",
-    "cat /proc/self/environ",
-    "cd .. && ls",
-    "cd / && ls",
-    "cd out && ls",
-    "cd src; ls",
-    "cd src || ls",
-    "cd src | ls",
-    "cd - && ls",
-    "cd && ls",
-    "cd deep && cat ../f",
-    "cd src && cat ../../x",
-    "cd -P src && ls",
-    "cd keys/.ssh && ls",
-    "cd nosuch && ls",
-    "ls && cd src; ls",
-    "cd src && cd ../.. && ls",
-    // No commands, and text that is none.
-    "",
-    "   ",
-    "\n",
-    "'",
-    "\"",
-    "ls '",
-    "ls (",
-    "ls )",
-    "| ls",
-    "ls |",
-    "&& ls",
-    "ls &&",
-    ";",
-    ";;",
-    "if",
-    "ls ${",
-    "$(",
-    "`",
-    "\\",
-    "ls \\",
-];
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread;
+
+use super::world;
+
+/// A command, and what it does.
+pub(super) struct Trick {
+    pub(super) what: &'static str,
+    pub(super) command: String,
+    /// Bash makes the file `M` by it.
+    real: bool,
+}
+
+/// What is in the list.
+pub(super) fn tricks() -> Vec<Trick> {
+    lines(include_str!("hostile.txt"))
+        .map(|line| {
+            let (what, command) = line.split_once(": ").expect("a word on it stands before each command");
+            Trick {
+                what: what.trim_end_matches('!'),
+                command: spelled(command),
+                real: what.ends_with('!'),
+            }
+        })
+        .collect()
+}
+
+/// All lines of a list that are no remarks.
+pub(super) fn lines(list: &'static str) -> impl Iterator<Item = &'static str> {
+    list.lines().filter(|line| !line.starts_with("# ") && !line.is_empty())
+}
+
+/// The text that a line stands for: `⏎`, `␍` and `␀` are letters that no line can hold, `⟨200b⟩` one that nobody sees.
+fn spelled(line: &str) -> String {
+    let line = line.replace('⏎', "\n").replace('␍', "\r").replace('␀', "\0");
+    let mut parts = line.split('⟨');
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, part| {
+        let (number, rest) = part.split_once('⟩').expect("a letter's number ends");
+        let letter = u32::from_str_radix(number, 16).ok().and_then(char::from_u32);
+        format!("{text}{}{rest}", letter.expect("it is a letter's number"))
+    })
+}
+
+#[test]
+fn what_does_more_than_read_is_asked_for_with_a_reason() {
+    let world = world();
+    let tricks = tricks();
+    let passed: Vec<&str> = tricks
+        .iter()
+        .filter(|trick| {
+            let facts = world.classify(&trick.command);
+            let told = facts.forbidden.or(facts.doubt);
+            facts.read_only || told.is_none_or(|reason| reason.is_empty() || reason.contains('\n'))
+        })
+        .map(|trick| trick.command.as_str())
+        .collect();
+    assert!(passed.is_empty(), "these would run without a question: {passed:#?}");
+    assert!(world.classify("").doubt.is_some());
+}
+
+#[test]
+fn the_list_holds_each_trick_once() {
+    let tricks = tricks();
+    let mut commands: Vec<&str> = tricks.iter().map(|trick| trick.command.as_str()).collect();
+    let mut whats: Vec<&str> = tricks.iter().map(|trick| trick.what).collect();
+    for list in [&mut commands, &mut whats] {
+        let all = list.len();
+        list.sort_unstable();
+        list.dedup();
+        assert!(all >= 550 && list.len() == all, "{} of {all} differ", list.len());
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_list_is_honest_about_what_really_does_something() {
+    let tricks: Vec<Trick> = tricks().into_iter().filter(|trick| trick.real).collect();
+    let idle: Vec<&str> = thread::scope(|scope| {
+        let share = tricks.len().div_ceil(4);
+        let shares: Vec<_> = tricks
+            .chunks(share)
+            .map(|share| scope.spawn(move || share.iter().filter(|trick| !makes_m(&trick.command)).collect()))
+            .collect();
+        let idle = shares
+            .into_iter()
+            .flat_map(|share| -> Vec<&Trick> { share.join().unwrap() });
+        idle.map(|trick| trick.command.as_str()).collect()
+    });
+    assert!(tricks.len() >= 150);
+    assert!(idle.is_empty(), "these make no file M: {idle:#?}");
+}
+
+/// Runs a command with bash in a throw-away folder.
+fn makes_m(command: &str) -> bool {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |path: &str| folder.path().join(path);
+    fs::create_dir_all(at("src/deep")).unwrap();
+    fs::create_dir(at("keys")).unwrap();
+    for file in ["f", "src/a.rs"] {
+        fs::write(at(file), "text\n").unwrap();
+    }
+    run(command, folder.path());
+    at("M").exists()
+}
+
+fn run(command: &str, folder: &Path) {
+    let mut bash = Command::new("/bin/bash");
+    bash.args(["--norc", "--noprofile", "-c", command])
+        .current_dir(folder)
+        .env_clear()
+        .env("PATH", "/usr/bin:/bin")
+        .env("HOME", folder);
+    bash.stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .unwrap();
+}

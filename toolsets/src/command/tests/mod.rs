@@ -3,15 +3,13 @@
 mod bash;
 mod deep;
 mod floor;
+mod glued;
 mod grants;
 mod hostile;
 mod ordinary;
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
-
-use hostile::HOSTILE;
-use ordinary::ORDINARY;
 
 use super::*;
 
@@ -25,9 +23,11 @@ struct World {
     programs: PathBuf,
 }
 
-const PROGRAMS: &str = "arch awk base64 basename bash cargo cat cmp column comm cp curl cut date dd df diff dirname du env file \
-find git grep head id jq ls make md5sum mkdir mv nl node npm npx od paste perl pytest python3 readlink realpath rev rg rm \
-rustc sed sed seq sh sha256sum shred sort stat sudo tac tail tar tee timeout touch tr tree uname uniq wc which whoami xargs";
+/// Beside those of the tables: what the lists use.
+const PROGRAMS: &str = "ack ag apt ar aws bash busybox chmod cp cpio crontab curl dash dd dpkg ed emacs env ex expect fd gawk gdb \
+gh git go gzip hg java kill kubectl ldd less ln lsof lua make man mawk mkdir more mv netstat nice nm nohup npm npx openssl \
+parallel perl php pip printenv psql pytest rm rsync ruby scp script setsid sh shred split sqlite3 ssh strace strings su sudo \
+svn tar tee timeout tmux touch truncate unzip vim watch wget xargs xxd zip zsh";
 
 fn world() -> World {
     let folder = tempfile::tempdir().unwrap();
@@ -48,36 +48,50 @@ fn world() -> World {
         "home/ws/src/b c.rs",
         "home/ws/keys/.env",
         "home/ws/Cargo.toml",
+        "home/ws/README.md",
+        "home/ws/package.json",
         "outside/o",
     ] {
         fs::write(top.join(file), "text\n").unwrap();
     }
     symlink(top.join("outside"), top.join("home/ws/out")).unwrap();
     symlink("src/deep", top.join("home/ws/deep")).unwrap();
-    symlink("nowhere", top.join("home/ws/dangling")).unwrap();
-    for program in PROGRAMS.split_whitespace() {
-        let file = top.join("bin").join(program);
-        fs::write(&file, "").unwrap();
-        fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+    for (link, target) in [
+        ("dangling", "nowhere"),
+        ("circle", "circle"),
+        ("me", "/proc/self/cwd"),
+        ("plain", "keys/.env"),
+    ] {
+        symlink(target, top.join("home/ws").join(link)).unwrap();
     }
-    World {
+    let world = World {
         roots: vec![top.join("home/ws")],
         forbidden: vec![top.join("home/.config/talaria")],
         deny: vec!["docker *".into(), "git push *".into(), "npm publish".into()],
         programs: top.join("bin"),
         top,
         _folder: folder,
-    }
+    };
+    world.add_programs(PROGRAMS.split_whitespace().chain(super::reads::names()));
+    world
 }
 
 impl World {
-    /// `@` in a command is the folder above all.
+    fn add_programs<'a>(&self, names: impl IntoIterator<Item = &'a str>) {
+        for name in names {
+            let file = self.programs.join(name);
+            fs::write(&file, "").unwrap();
+            fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+        }
+    }
+
+    /// `@/` in a command is the folder above all.
     fn classify(&self, command: &str) -> CommandFacts {
         self.classify_in(command, "home/ws")
     }
 
     fn classify_in(&self, command: &str, cwd: &str) -> CommandFacts {
-        let command = command.replace('@', self.top.to_str().unwrap());
+        let command = command.replace("@/", &format!("{}/", self.top.display()));
         classify(
             &command,
             &Ground {
@@ -89,43 +103,6 @@ impl World {
                 search_path: self.programs.as_os_str(),
             },
         )
-    }
-}
-
-#[test]
-fn what_does_more_than_read_is_asked_for() {
-    let world = world();
-    let passed: Vec<&&str> = HOSTILE
-        .iter()
-        .filter(|command| world.classify(command).read_only)
-        .collect();
-    assert!(
-        HOSTILE.len() >= 250 && passed.is_empty(),
-        "these would run without a question: {passed:#?}"
-    );
-}
-
-#[test]
-fn most_ordinary_reads_run_without_a_question() {
-    let world = world();
-    let asked: Vec<&&str> = ORDINARY
-        .iter()
-        .filter(|command| !world.classify(command).read_only)
-        .collect();
-    let passed = ORDINARY.len() - asked.len();
-    assert!(ORDINARY.len() >= 150);
-    assert!(
-        passed * 100 >= ORDINARY.len() * 75,
-        "{passed} of {} pass; asked: {asked:#?}",
-        ORDINARY.len()
-    );
-}
-
-#[test]
-fn none_of_the_ordinary_is_forbidden() {
-    let world = world();
-    for command in ORDINARY {
-        assert_eq!(world.classify(command).forbidden, None, "{command}");
     }
 }
 
@@ -221,6 +198,7 @@ fn rules_of_the_user_hold_in_every_position() {
         ("docker", true),
         ("/usr/bin/docker ps", true),
         ("ls && docker ps", true),
+        ("cat f | ls\n\n\ndocker ps 2>/dev/null", true),
         ("sudo docker ps", true),
         ("env A=1 docker ps", true),
         ("xargs -I {} docker rm {}", true),

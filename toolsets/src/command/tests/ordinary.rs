@@ -1,169 +1,41 @@
-//! Commands that look around.
+//! Commands that look around: what people and models run all day, whether or not the tables know it.
 
-/// What people and models run all day to look around, whether or not the table knows it.
-pub(super) const ORDINARY: &[&str] = &[
-    "ls",
-    "ls -la",
-    "ls -la src",
-    "ls -R src",
-    "ls -lah --color=never",
-    "ls src/a.rs",
-    "ls -1t | head -5",
-    "ls @/home/ws/src",
-    "pwd",
-    "cat f",
-    "cat -n src/a.rs",
-    "cat src/a.rs f",
-    "cat 'src/b c.rs'",
-    "cat \"src/b c.rs\"",
-    "cat f | head -20",
-    "cat f | wc -l",
-    "head f",
-    "head -50 f",
-    "head -n 50 f",
-    "head -c 100 f",
-    "tail f",
-    "tail -20 f",
-    "tail -n +5 f",
-    "wc -l src/a.rs",
-    "wc f",
-    "grep x f",
-    "grep -n x f",
-    "grep -rn fn src",
-    "grep -rn \"fn main\" src",
-    "grep -rn 'a b' src --include='*.rs'",
-    "grep -rnE 'a|b' src | head -20",
-    "grep -c x f",
-    "grep -i x f",
-    "grep -A 3 -B 3 x f",
-    "grep -A3 x f",
-    "grep -l x src/a.rs f",
-    "grep -v x f | sort | uniq -c | sort -rn",
-    "grep -q x f && echo yes",
-    "grep x f || echo no",
-    "rg x src",
-    "rg -n x src",
-    "rg -n 'fn \\w+' src",
-    "rg x -g '*.rs' src",
-    "rg -l x src",
-    "rg -t rust x src",
-    "rg --files src",
-    "rg -c x src",
-    "rg -A 2 x src",
-    "find . -name '*.rs'",
-    "find src -type f",
-    "find . -type f -name '*.rs' | head",
-    "find . -maxdepth 2",
-    "find . -maxdepth 2 -not -path './.git/*'",
-    "find . -name '*.rs' -o -name '*.toml'",
-    "find src -type f | wc -l",
-    "find . -path ./target -prune -o -name '*.rs' -print",
-    "find . -iname '*x*' 2>/dev/null",
-    "find . -size +1M",
-    "find . -mtime -1",
-    "sort f",
-    "sort -u f",
-    "sort -k2,2n f",
-    "sort f | uniq -c",
-    "uniq f",
-    "cut -d: -f1 f",
-    "cut -c1-10 f",
-    "tr a-z A-Z",
-    "cat f | tr -d x",
-    "diff f src/a.rs",
-    "diff -u f src/a.rs",
-    "stat f",
-    "stat -c %s f",
-    "file f",
-    "file -b src/a.rs",
-    "du -sh .",
-    "du -sh src",
-    "du -h -d 1",
-    "df -h",
-    "date",
-    "date +%Y-%m-%d",
-    "date -u",
-    "echo hi",
-    "echo \"hello world\"",
-    "echo '--- x ---'",
-    "printf '%s\\n' a",
-    "printf hi",
-    "true",
-    "which ls",
-    "which cargo",
-    "command -v cargo",
-    "type ls",
-    "sed -n 1,5p f",
-    "sed -n '1,5p' f",
-    "sed -n '10,20p' src/a.rs",
-    "sed -n '5p' f",
-    "basename src/a.rs",
-    "dirname src/a.rs",
-    "realpath f",
-    "readlink -f f",
-    "cargo --version",
-    "rustc --version",
-    "rustc -V",
-    "python3 --version",
-    "node --version",
-    "node -v",
-    "make --version",
-    "whoami",
-    "uname -a",
-    "id",
-    "id -u",
-    "nl f",
-    "tac f",
-    "rev f",
-    "md5sum f",
-    "sha256sum f",
-    "seq 1 10",
-    "test -f f && echo yes",
-    "test -d src || echo no",
-    "cd src && ls",
-    "cd src && cat a.rs | head -5",
-    "cd @/home/ws && ls -la",
-    "cd src && grep -n x a.rs",
-    "ls -la && pwd",
-    "pwd; ls",
-    "ls 2>&1",
-    "ls nosuch 2>/dev/null || echo none",
-    "cat f 2>&1 | head",
-    "ls >/dev/null 2>&1 && echo yes",
-    "tree -L 2",
-    "tree src",
-    "ls\ncat f",
-    "paste -d , f f",
-    "od -c f",
-    "cmp f src/a.rs",
-    "column -t f",
-    "comm f src/a.rs",
-    "cat <f",
-    "ls *.rs",
-    "cat src/*.rs",
-    "echo $HOME",
-    "git status",
-    "git log --oneline -5",
-    "git diff",
-    "git show HEAD",
-    "git branch",
-    "env | sort",
-    "printenv PATH",
-    "ps aux",
-    "awk '{print $1}' f",
-    "jq .name f",
-    "cargo tree",
-    "npm ls",
-    "python3 -c 'print(1)'",
-    "xargs -n1 echo",
-    "for f in a b; do echo $f; done",
-    "wc -l $(ls)",
-    "[ -f f ] && echo yes",
-    "cat ~/.bashrc",
-    "ls /tmp",
-    "less f",
-    "grep -r x . | head",
-    "sed 's/a/b/' f",
-    "find . -name '*.rs' -exec grep -l x {} +",
-    "ls | xargs wc -l",
-];
+use super::hostile::lines;
+use super::world;
+
+pub(super) fn ordinary() -> Vec<&'static str> {
+    lines(include_str!("ordinary.txt")).collect()
+}
+
+#[test]
+#[expect(clippy::print_stdout, reason = "the share is for whoever runs it")]
+fn most_ordinary_reads_run_without_a_question() {
+    let mut world = world();
+    world.deny.clear();
+    let ordinary = ordinary();
+    let asked: Vec<&&str> = ordinary
+        .iter()
+        .filter(|command| !world.classify(command).read_only)
+        .collect();
+    let passed = ordinary.len() - asked.len();
+    let share = passed * 100 / ordinary.len();
+    println!(
+        "{passed} of {} run unasked, {share} %; asked: {asked:#?}",
+        ordinary.len()
+    );
+    assert!(ordinary.len() >= 250);
+    assert!(
+        share >= 60,
+        "{passed} of {} run unasked; asked: {asked:#?}",
+        ordinary.len()
+    );
+}
+
+#[test]
+fn none_of_the_ordinary_is_forbidden() {
+    let mut world = world();
+    world.deny.clear();
+    for command in ordinary() {
+        assert_eq!(world.classify(command).forbidden, None, "{command}");
+    }
+}
