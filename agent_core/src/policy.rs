@@ -115,7 +115,7 @@ impl Policy<'_> {
         if self.mode == Mode::DontAsk || always.as_ref().is_some_and(|always| self.grants(always)) {
             return Verdict::Allow;
         }
-        ask(String::new(), always)
+        ask(plan.facts.doubt.clone().unwrap_or_default(), always)
     }
 
     /// Whether what an option would store is stored already.

@@ -124,8 +124,10 @@ impl Terminal {
         let mut facts = self
             .judge
             .classify(&args.command, &cwd.real, self.processes.search_path());
-        // It reads, but it goes on behind the turn's back and takes input.
-        facts.read_only &= !args.background;
+        if args.background && facts.read_only {
+            facts.read_only = false;
+            facts.doubt = Some("it goes on behind the turn and takes input".to_owned());
+        }
         Ok(CommandPlan {
             command: args.command.clone(),
             cwd,

@@ -91,7 +91,7 @@ pub(super) fn unasked(approval: &Approval, why: &str) -> String {
         Some(Plan::Change { .. }) if approval.reason.is_empty() => {
             "--mode accept_edits edits in the workspace without asking".to_owned()
         }
-        Some(Plan::Command(_)) if approval.reason.is_empty() => {
+        Some(Plan::Command(plan)) if plan.facts.doubt.as_deref().unwrap_or_default() == approval.reason => {
             "--mode dont_ask runs every command without asking".to_owned()
         }
         Some(Plan::Fetch { .. }) => "--mode dont_ask fetches without asking".to_owned(),

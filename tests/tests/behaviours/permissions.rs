@@ -105,6 +105,31 @@ fn a_question_holds_the_whole_call() {
 }
 
 #[test]
+fn a_question_about_a_command_says_why_it_is_one() {
+    for (command, why) in [
+        ("echo x > b", "it redirects to or from a file"),
+        ("ls $(pwd)", "it has a substitution"),
+        ("ls && touch b", "`touch` is not known to only read"),
+        ("sort -o b a", "`sort` is not known to only read with the option `-o`"),
+        ("cat /etc/hostname", "`/etc/hostname` is outside the workspace"),
+        ("cat .env", "`.env` may hold secrets"),
+        (&format!("{}ls", "! ".repeat(200)), "it is more than simple commands"),
+        (
+            &format!("ls {}", "a ".repeat(10_000)),
+            "it is too long to be sure what it does",
+        ),
+    ] {
+        let home = home(&[calls(&[runs(command)]), says("done")]);
+        let (mut client, session) = Client::with_session(&home);
+        client.permission = Some("reject_once");
+        client.prompt(&session, "go");
+        let question = &questions(&client, 0)[0];
+        let shown = text_of(&question["toolCall"]);
+        assert!(shown.contains(why), "{shown}");
+    }
+}
+
+#[test]
 fn always_is_offered_only_where_it_has_an_exact_meaning() {
     let table: [(&str, (&str, Value), bool); 19] = [
         ("an edit inside", creates("a.txt"), true),
