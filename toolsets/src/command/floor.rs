@@ -8,7 +8,7 @@ use super::Ground;
 use super::deny;
 use super::place::{lexical, real};
 use super::syntax::Script;
-use super::unwrap::{all_commands, base_name};
+use super::unwrap::base_name;
 use crate::private;
 
 /// They belong to the system; nothing in them is anybody's work.
@@ -25,8 +25,8 @@ const RAW_DEVICES: [&str; 10] = [
 const MOST_FOLDERS: usize = 16;
 const MOST_WORDS: usize = 4096;
 
-/// The reason a text is never run, if there is one.
-pub(super) fn reason(text: &str, script: &Script, ground: &Ground<'_>) -> Option<String> {
+/// The reason a text is never run, if there is one. `commands` are all of its script's.
+pub(super) fn reason(text: &str, script: &Script, commands: &[Vec<String>], ground: &Ground<'_>) -> Option<String> {
     let bomb = script
         .bombs
         .first()
@@ -36,15 +36,14 @@ pub(super) fn reason(text: &str, script: &Script, ground: &Ground<'_>) -> Option
         .iter()
         .find(|to| is_raw_device(to))
         .map(|to| format!("it writes over the device `{to}`"));
-    let commands = all_commands(script);
     let mut floor = Floor {
         ground,
         here: ground.cwd.to_path_buf(),
         entered: vec![ground.cwd.to_path_buf()],
     };
     bomb.or(redirect)
-        .or_else(|| floor.commands(&commands))
-        .or_else(|| floor.ours(text, script, &commands))
+        .or_else(|| floor.commands(commands))
+        .or_else(|| floor.ours(text, script, commands))
 }
 
 struct Floor<'a> {

@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 use agent_core::config::Config;
 use agent_core::plan::CommandFacts;
 use agent_core::workspace::Scope;
+use syntax::Deadline;
 
 pub use deny::deny_rule_fault;
 pub(crate) use place::real;
@@ -93,7 +94,13 @@ fn forbidden(text: &str, ground: &Ground<'_>) -> Option<String> {
             "it has {length} bytes, more than {LONGEST}, and can't be looked through: write it to a file"
         ));
     }
-    floor::reason(text, &syntax::parse(text), ground)
+    let deadline = Deadline::begin();
+    let read = syntax::parse(text, deadline)
+        .and_then(|script| unwrap::all_commands(&script, deadline).map(|commands| (script, commands)));
+    match read {
+        Some((script, commands)) => floor::reason(text, &script, &commands, ground),
+        None => Some("it can't be looked through in time: write it to a file, or take it apart".to_owned()),
+    }
 }
 
 /// Reads a command's text.

@@ -4,7 +4,7 @@
 
 use tree_sitter::Node;
 
-use super::syntax::tree;
+use super::syntax::{Deadline, tree};
 
 /// How a command is joined to the one before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +60,7 @@ pub(super) fn steps(text: &str) -> Read<Vec<Step>> {
     if text.chars().any(odd) {
         return Err("it has control characters");
     }
-    let tree = tree(text).ok_or(UNREADABLE)?;
+    let tree = tree(text, Deadline::begin()).ok_or(UNREADABLE)?;
     let root = tree.root_node();
     if root.has_error() || root.kind() != "program" {
         return Err(UNREADABLE);

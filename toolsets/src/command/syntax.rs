@@ -2,10 +2,15 @@
 //! For what must never run; whether a text is simple enough to be let through is [`super::plain`]'s.
 
 use std::borrow::Cow;
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
 
-use tree_sitter::{Node, Parser, Tree};
+use tree_sitter::{Node, ParseOptions, ParseState, Parser, Tree};
 
 use super::unwrap::{base_name, is_shell};
+
+/// The parser takes time and memory that grow with the square of some texts, such as a pipe of ten thousand commands.
+const LONGEST: Duration = Duration::from_secs(1);
 
 /// More texts for shells are not looked at.
 const MOST_FED: usize = 16;
@@ -56,20 +61,37 @@ pub(super) struct Script {
     pub(super) bombs: Vec<String>,
 }
 
-pub(super) fn tree(text: &str) -> Option<Tree> {
+/// When the reading of a command must be over, with all the texts in it.
+#[derive(Clone, Copy)]
+pub(super) struct Deadline(Instant);
+
+impl Deadline {
+    /// From now on.
+    pub(super) fn begin() -> Self {
+        Self(Instant::now() + LONGEST)
+    }
+}
+
+/// Reads a text; none if that takes too long: then it is none that anybody has written to be run.
+pub(super) fn tree(text: &str, deadline: Deadline) -> Option<Tree> {
     let mut parser = Parser::new();
     parser
         .set_language(&tree_sitter_bash::LANGUAGE.into())
         .expect("the grammar is built for this version of the parser");
-    parser.parse(text, None)
+    let mut go_on = |_: &ParseState| match Instant::now() < deadline.0 {
+        true => ControlFlow::Continue(()),
+        false => ControlFlow::Break(()),
+    };
+    let bytes = text.as_bytes();
+    let mut read = |at: usize, _| bytes.get(at..).unwrap_or_default();
+    parser.parse_with_options(&mut read, None, Some(ParseOptions::new().progress_callback(&mut go_on)))
 }
 
-/// Reads all of a text, however broken. The walk keeps no stack of calls, since a text may nest without end.
-pub(super) fn parse(text: &str) -> Script {
+/// Reads all of a text, however broken; none if that takes too long. The walk keeps no stack of calls, since a text may
+/// nest without end.
+pub(super) fn parse(text: &str, deadline: Deadline) -> Option<Script> {
     let mut script = Script::default();
-    let Some(tree) = tree(text) else {
-        return script;
-    };
+    let tree = tree(text, deadline)?;
     let mut cursor = tree.walk();
     let mut walk = Walk {
         text,
@@ -86,7 +108,7 @@ pub(super) fn parse(text: &str) -> Script {
         }
         while !cursor.goto_next_sibling() {
             if !cursor.goto_parent() {
-                return script;
+                return Some(script);
             }
             walk.leave();
         }

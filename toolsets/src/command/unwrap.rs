@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::syntax::{Script, parse};
+use super::syntax::{Deadline, Script, parse};
 
 /// They run the command that follows their options.
 const WRAPPERS: [&str; 30] = [
@@ -66,26 +66,35 @@ pub(super) fn is_shell(name: &str) -> bool {
     SHELLS.contains(&name)
 }
 
-/// All commands of a script in every position where they may run, each with its program first.
-pub(super) fn all_commands(script: &Script) -> Vec<Vec<String>> {
+/// All commands of a script in every position where they may run, each with its program first; none if it takes too long
+/// to read them.
+pub(super) fn all_commands(script: &Script, deadline: Deadline) -> Option<Vec<Vec<String>>> {
     let mut found = Vec::new();
     for words in &script.commands {
         let mut unwrapped = 0;
-        collect(words, 0, &mut unwrapped, &mut found);
+        collect(words, 0, &mut unwrapped, deadline, &mut found)?;
     }
-    for words in script.fed.iter().flat_map(|text| parse(text).commands) {
-        collect(&words, 1, &mut 0, &mut found);
+    for text in &script.fed {
+        for words in parse(text, deadline)?.commands {
+            collect(&words, 1, &mut 0, deadline, &mut found)?;
+        }
     }
-    found
+    Some(found)
 }
 
-fn collect(words: &[String], depth: usize, unwrapped: &mut usize, found: &mut Vec<Vec<String>>) {
+fn collect(
+    words: &[String],
+    depth: usize,
+    unwrapped: &mut usize,
+    deadline: Deadline,
+    found: &mut Vec<Vec<String>>,
+) -> Option<()> {
     let Some((program, args)) = words.split_first() else {
-        return;
+        return Some(());
     };
     found.push(words.to_vec());
     if depth == DEEPEST {
-        return;
+        return Some(());
     }
     let name = base_name(program);
     let wrapped: Vec<&[String]> = match name {
@@ -96,14 +105,15 @@ fn collect(words: &[String], depth: usize, unwrapped: &mut usize, found: &mut Ve
     for inner in wrapped {
         *unwrapped += 1;
         if *unwrapped <= MOST {
-            collect(inner, depth + 1, unwrapped, found);
+            collect(inner, depth + 1, unwrapped, deadline, found)?;
         }
     }
     for text in texts(name, args) {
-        for inner in &parse(text).commands {
-            collect(inner, depth + 1, unwrapped, found);
+        for inner in &parse(text, deadline)?.commands {
+            collect(inner, depth + 1, unwrapped, deadline, found)?;
         }
     }
+    Some(())
 }
 
 /// Where the wrapped command may begin: at the first word that is no option, no assignment, no number. After an option

@@ -1,7 +1,7 @@
 //! Texts that nest or repeat without end: read in bounded memory and on a small stack, and never less than asked about.
 
 use super::world;
-use crate::command::syntax::{Script, parse};
+use crate::command::syntax::{Deadline, Script, parse};
 
 /// A thread's usual stack; a recursion over a text's nesting would not fit.
 const STACK: usize = 2 * 1024 * 1024;
@@ -60,11 +60,25 @@ fn what_nests_without_end_is_kept_a_bounded_number_of_times() {
             filled("\"a "),
         ] {
             let start: String = text.chars().take(24).collect();
-            let kept = kept(&parse(&text));
+            let kept = parse(&text, Deadline::begin()).as_ref().map_or(0, kept);
             assert!(kept <= 64 * text.len(), "{start}: {kept} bytes kept of {}", text.len());
             assert!(!world.classify(&text).read_only, "{start}");
         }
     });
+}
+
+#[test]
+fn what_takes_too_long_to_read_is_never_run() {
+    let world = world();
+    let piped = "cat f | ".repeat(12_000);
+    for text in [
+        piped.clone(),
+        format!("bash -c '{piped}'"),
+        format!("bash <<E\n{piped}\nE"),
+    ] {
+        let forbidden = world.classify(&text).forbidden.unwrap_or_default();
+        assert!(forbidden.contains("in time"), "{forbidden}");
+    }
 }
 
 #[test]
