@@ -20,7 +20,7 @@ use crate::id::{SessionId, TurnId};
 const READERS: usize = 4;
 const SEARCHERS: usize = 2;
 
-/// The most ids that a prefix finds.
+/// The most ids that are named for a part of one.
 pub(super) const FOUND: usize = 10;
 
 /// Where reads go.
@@ -187,10 +187,8 @@ pub(super) fn envelope(session: &SessionId, row: &Row<'_>) -> rusqlite::Result<O
 pub(super) fn find(connection: &Connection, part: &str) -> rusqlite::Result<Vec<SessionId>> {
     let mut statement = connection.prepare(
         "SELECT id FROM sessions WHERE substr(id, 1, length(?1)) = ?1 OR substr(id, -length(?1)) = ?1 \
-         ORDER BY id DESC LIMIT ?2",
+         ORDER BY id DESC",
     )?;
-    let rows = statement.query_map(params![part, FOUND as i64], |row| {
-        Ok(SessionId::from(row.get_ref(0)?.as_str()?))
-    })?;
+    let rows = statement.query_map([part], |row| Ok(SessionId::from(row.get_ref(0)?.as_str()?)))?;
     rows.collect()
 }

@@ -165,3 +165,13 @@ fn no_query_is_an_error() {
         }
     }
 }
+
+#[test]
+fn a_session_is_looked_for_among_all_that_have_its_beginning() {
+    let store = Store::memory();
+    for number in 10..40 {
+        session(&store, &format!("2026-{number}"), vec![user("apple")]);
+    }
+    assert_eq!(hits(&store, "session:2026- apple").len(), 30);
+    assert_eq!(hits(&store, "session:2026-1 apple").len(), 10);
+}
