@@ -10,23 +10,23 @@ use rusqlite::Connection;
 use super::error::StoreError;
 use super::schema::cannot_open;
 
-/// Makes the copy of a database of this schema. Only the newest is kept.
-pub(super) fn make(connection: &Connection, database: &Path, schema: usize) -> Result<(), StoreError> {
+/// Makes the copy of a database of this schema, and says where it is. Only the newest is kept.
+pub(super) fn make(connection: &Connection, database: &Path, schema: usize) -> Result<PathBuf, StoreError> {
     let name = |end: &str| database.with_file_name(format!("state.db.schema-{schema}.{end}"));
     let (copy, unfinished) = (name("bak"), name("part"));
+    remove_all(database, |name| name.contains(".part"));
     let made = fill(connection, database, &unfinished)
         .and_then(|()| fs::rename(&unfinished, &copy).map_err(|source| StoreError::of_file(&copy, source)));
     match made {
-        Ok(()) => remove_others(&copy),
-        Err(_) => remove(&unfinished),
+        Ok(()) => remove_all(database, |name| copy.file_name().is_none_or(|kept| kept != name)),
+        Err(_) => remove_all(database, |name| name.contains(".part")),
     }
-    made
+    made.map(|()| copy)
 }
 
 /// Makes the file first: SQLite would make it with the user's umask, and writes into an empty one.
 fn fill(connection: &Connection, database: &Path, copy: &Path) -> Result<(), StoreError> {
     let failed = |source| StoreError::of_file(copy, source);
-    remove(copy);
     let mut options = OpenOptions::new();
     options
         .create_new(true)
@@ -41,25 +41,20 @@ fn fill(connection: &Connection, database: &Path, copy: &Path) -> Result<(), Sto
     File::open(copy).and_then(|file| file.sync_all()).map_err(failed)
 }
 
-fn remove_others(kept: &Path) {
-    let entries = kept
-        .parent()
-        .map(fs::read_dir)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .flatten();
-    let is_copy = |path: &PathBuf| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        name.starts_with("state.db.schema-") && path != kept
-    };
-    entries
-        .map(|entry| entry.path())
-        .filter(is_copy)
-        .for_each(|path| remove(&path));
+/// Removes those files of copies, whole and unfinished ones, that `goes` says.
+fn remove_all(database: &Path, goes: impl Fn(&str) -> bool) {
+    let folder = database.parent().map(fs::read_dir);
+    for entry in folder.into_iter().flatten().flatten().flatten() {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if name.starts_with("state.db.schema-") && goes(&name) {
+            remove(&entry.path());
+        }
+    }
 }
 
-fn remove(path: &Path) {
+/// Removes a file of a copy, if it can be.
+pub(super) fn remove(path: &Path) {
     match fs::remove_file(path) {
         Ok(()) => {}
         Err(error) if error.kind() == ErrorKind::NotFound => {}

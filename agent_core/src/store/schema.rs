@@ -52,8 +52,16 @@ pub(super) fn open(location: &Location) -> Result<Connection, StoreError> {
     check_origin(&connection, path)?;
     set_journal(&connection, location.network).map_err(failed)?;
     set_up(&connection).map_err(failed)?;
-    keep_copy(&connection, path)?;
-    migrate(&mut connection).map_err(failed)?;
+    let copy = keep_copy(&connection, path)?;
+    match (migrate(&mut connection).map_err(failed), copy) {
+        // The room that the copy has is all that is missing, perhaps: the steps matter more.
+        (Err(StoreError::Full { source, .. }), Some(copy)) => {
+            tracing::warn!(%source, "the copy of the database of before its update is given up for room");
+            backup::remove(&copy);
+            migrate(&mut connection).map_err(failed)?;
+        }
+        (migrated, _) => migrated?,
+    }
     connection.busy_timeout(BUSY).map_err(failed)?;
     Ok(connection)
 }
@@ -192,19 +200,19 @@ fn set_up(connection: &Connection) -> rusqlite::Result<()> {
     )
 }
 
-/// Keeps a copy of a database that is about to get a newer schema. Only one process at a time opens the store, so that it
-/// is made once. Where the disk has no room for it, it is left out: the steps are one transaction in any case.
-fn keep_copy(connection: &Connection, path: &Path) -> Result<(), StoreError> {
+/// Keeps a copy of a database that is about to get a newer schema, and says where. Only one process at a time opens the
+/// store, so that it is made once. Where it can't be made, it is left out: the steps are one transaction in any case.
+fn keep_copy(connection: &Connection, path: &Path) -> Result<Option<PathBuf>, StoreError> {
     let done = steps_done(connection).map_err(|source| cannot_open(path, source))?;
     if done == 0 || done >= STEPS.len() {
-        return Ok(());
+        return Ok(None);
     }
     match backup::make(connection, path, done) {
-        Err(error @ StoreError::Full { .. }) => {
+        Err(error @ (StoreError::Full { .. } | StoreError::File { .. })) => {
             tracing::warn!(%error, "no copy of the database is kept of before its update");
-            Ok(())
+            Ok(None)
         }
-        made => made,
+        made => made.map(Some),
     }
 }
 

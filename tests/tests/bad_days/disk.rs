@@ -161,6 +161,37 @@ pub(crate) fn make_old_store(home: &Home) {
 }
 
 #[test]
+fn an_update_needs_the_room_of_its_own_copy_and_gets_it() {
+    let home = Home::new();
+    make_old_store(&home);
+    let path = home.state().join("state.db");
+    let old = Connection::open(&path).unwrap();
+    old.execute_batch(
+        "WITH RECURSIVE n(i) AS (SELECT 3 UNION ALL SELECT i + 1 FROM n WHERE i < 3000)
+         INSERT INTO events (session_id, seq, at_ms, kind, body)
+         SELECT 'old', i, 1, 'agent_text', json_object('event', 'agent_text', 'id', 'm', 'text', hex(zeroblob(500))) FROM n;
+         INSERT INTO blobs VALUES ('0', zeroblob(9000000));
+         PRAGMA wal_checkpoint(TRUNCATE);",
+    )
+    .unwrap();
+    drop(old);
+    let room = fs::metadata(&path).unwrap().len() * 2 / 1024 + 400;
+    let saved = home.workspace().join("saved");
+    fs::rename(&path, &saved).unwrap();
+    let script = format!(
+        "mount -t tmpfs -o size={room}k,mode=700 tmpfs \"$TALARIA_HOME\" && \
+         cp '{}' \"$TALARIA_HOME/state.db\" && \"$1\" sessions list && ls \"$TALARIA_HOME\"",
+        saved.display()
+    );
+    let Some(command) = with_mounts(&home, &script) else {
+        return;
+    };
+    let (status, shown, stderr) = run(command, "");
+    assert!(status.success() && shown.contains("old"), "{shown} {stderr}");
+    assert!(!shown.contains(".bak") && !shown.contains(".part"), "{shown}");
+}
+
+#[test]
 fn a_store_of_an_older_version_goes_on_with_its_sessions() {
     let home = Home::new();
     make_old_store(&home);
