@@ -8,10 +8,17 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use parking_lot::Mutex;
+use rusqlite::Connection;
+
+use super::value::count;
+
 /// A database's file and the log beside it.
 pub(super) struct Log {
     database: Watched,
     log: Watched,
+    /// How long the log was after the last commit.
+    length: u64,
 }
 
 /// What has become of them.
@@ -19,6 +26,8 @@ pub(super) struct Log {
 pub(super) enum Loss {
     /// Another log is in the log's place, or none.
     LogReplaced,
+    /// The log has lost its end, or all of it.
+    LogCut,
     /// Another database is in the database's place.
     DatabaseReplaced,
     /// The database was deleted.
@@ -33,16 +42,18 @@ impl Log {
         Self {
             database: watched,
             log: Watched::at(database.with_extension("db-wal")),
+            length: 0,
         }
     }
 
     /// Looks for the log, after a commit. While we hold the database open nobody may remove it.
     pub(super) fn remember(&mut self) {
         self.log.remember();
+        self.length = self.log.length();
     }
 
     /// What has become of the files, if they are not those they were.
-    pub(super) fn loss(&self) -> Option<Loss> {
+    pub(super) fn loss(&mut self, connection: &Mutex<Connection>) -> Option<Loss> {
         if self.database.is_other() {
             let is_there = self.database.found().is_some();
             return Some(if is_there {
@@ -51,8 +62,29 @@ impl Log {
                 Loss::DatabaseDeleted
             });
         }
-        self.log.is_other().then_some(Loss::LogReplaced)
+        if self.log.is_other() {
+            return Some(Loss::LogReplaced);
+        }
+        if self.log.length() >= self.length {
+            return None;
+        }
+        // SQLite makes it shorter too, once all of it is in the database.
+        if is_cut(&connection.lock(), self.log.length()).unwrap_or(false) {
+            return Some(Loss::LogCut);
+        }
+        self.length = self.log.length();
+        None
     }
+}
+
+/// Whether a log of this length is shorter than what SQLite believes to be in it. Nothing is moved.
+fn is_cut(connection: &Connection, length: u64) -> rusqlite::Result<bool> {
+    const HEADER: u64 = 32;
+    const FRAME: u64 = 24;
+    let page: i64 = connection.query_row("PRAGMA page_size", [], |row| row.get(0))?;
+    let frames: i64 = connection.query_row("PRAGMA wal_checkpoint(NOOP)", [], |row| row.get(1))?;
+    let frames = u64::try_from(frames).unwrap_or(0);
+    Ok(frames > 0 && length < HEADER + frames * (FRAME + count(page)))
 }
 
 /// A path, and the file that was there.
@@ -75,6 +107,10 @@ impl Watched {
     /// Whether the file is another now, or gone.
     fn is_other(&self) -> bool {
         self.inode.is_some() && self.inode != self.found()
+    }
+
+    fn length(&self) -> u64 {
+        fs::metadata(&self.path).map_or(0, |metadata| metadata.len())
     }
 
     /// By path only: opening it here is what must never happen.

@@ -3,10 +3,12 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 use parking_lot::Mutex;
+use rusqlite::ffi::SQLITE_IOERR_SHORT_READ;
 use rusqlite::{Connection, Row, params};
 
 use super::record::Dated;
@@ -38,6 +40,8 @@ pub(super) struct Pool {
     idle: Mutex<Vec<Connection>>,
     /// The file that was there at the first read.
     inode: OnceLock<Option<u64>>,
+    /// The log has lost what SQLite believes to be in it: the database alone is read.
+    is_cut: AtomicBool,
     /// The writer's connection: where the file is gone or another, it still has what was stored. It ends with the writer.
     last_resort: Weak<Mutex<Connection>>,
     /// Holds a token for each connection that may still come into use.
@@ -90,6 +94,7 @@ impl Pool {
             path: path.to_owned(),
             idle: Mutex::default(),
             inode: OnceLock::new(),
+            is_cut: AtomicBool::new(false),
             last_resort: Arc::downgrade(writer),
             tokens,
         }
@@ -102,10 +107,16 @@ impl Pool {
         let connection = match (idle, self.last_resort.upgrade()) {
             (Some(connection), _) => connection,
             (None, Some(writer)) if !self.is_there() => return query(&writer.lock()),
+            (None, _) if self.is_cut.load(Ordering::Relaxed) => schema::open_alone(&self.path)?,
             (None, _) => schema::open_reader(&self.path)?,
         };
         let result = query(&connection);
-        self.idle.lock().push(connection);
+        if result.as_ref().is_err_and(is_short) {
+            self.is_cut.store(true, Ordering::Relaxed);
+            self.close();
+        } else {
+            self.idle.lock().push(connection);
+        }
         result
     }
 
@@ -118,6 +129,13 @@ impl Pool {
     fn close(&self) {
         self.idle.lock().clear();
     }
+}
+
+/// Whether a file ends where a page of it should be.
+fn is_short(error: &rusqlite::Error) -> bool {
+    error
+        .sqlite_error()
+        .is_some_and(|error| error.extended_code == SQLITE_IOERR_SHORT_READ)
 }
 
 /// Goes back when dropped, also when the query panics.
@@ -183,7 +201,7 @@ pub(super) fn envelope(session: &SessionId, row: &Row<'_>) -> rusqlite::Result<O
     }
 }
 
-/// The stored sessions whose ids begin or end so, the newest ids first, at most [`FOUND`].
+/// The stored sessions whose ids begin or end so, the newest ids first.
 pub(super) fn find(connection: &Connection, part: &str) -> rusqlite::Result<Vec<SessionId>> {
     let mut statement = connection.prepare(
         "SELECT id FROM sessions WHERE substr(id, 1, length(?1)) = ?1 OR substr(id, -length(?1)) = ?1 \

@@ -134,6 +134,16 @@ pub(super) fn open_reader(path: &Path) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
+/// The same for what the database has without its log.
+pub(super) fn open_alone(path: &Path) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
+    let path = path.to_string_lossy();
+    let escaped = path.replace('%', "%25").replace('?', "%3f").replace('#', "%23");
+    let connection = Connection::open_with_flags(format!("file:{escaped}?immutable=1"), flags)?;
+    connection.execute_batch("PRAGMA mmap_size = 0; PRAGMA trusted_schema = OFF; PRAGMA query_only = ON;")?;
+    Ok(connection)
+}
+
 /// Has a statement planned once. Otherwise SQLite looks at what stands for the parameters of one over several tables, and
 /// plans it anew whenever that changes, which takes longer than to run it.
 fn plan_once(connection: &Connection) -> rusqlite::Result<()> {

@@ -152,11 +152,13 @@ impl Writer {
 
     /// Whether anything may be written; gives up if the log was replaced. To be asked before each write.
     fn may_write(&mut self) -> bool {
-        let loss = self.log.as_ref().filter(|_| !self.damaged).and_then(Log::loss);
+        let log = self.log.as_mut().filter(|_| !self.damaged);
+        let loss = log.and_then(|log| log.loss(&self.connection));
         if let Some(loss) = loss {
             let place = self.place();
             let what = match loss {
                 Loss::LogReplaced => format!("another program has replaced the log of the session database {place}"),
+                Loss::LogCut => format!("another program has cut off the log of the session database {place}"),
                 Loss::DatabaseReplaced => format!("another file has taken the place of the session database {place}"),
                 Loss::DatabaseDeleted => format!("the session database {place} was deleted"),
             };

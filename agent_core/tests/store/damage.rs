@@ -168,6 +168,46 @@ fn a_log_that_was_replaced_is_not_written_to() {
 }
 
 #[test]
+fn a_log_that_was_cut_off_is_told_and_the_session_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    let session = create(&store, "a");
+    say(&store, &session, 1, "hello");
+    let database = folder.path().join("state.db");
+    // All of it is in the database by now, and the log may begin again.
+    Connection::open(&database)
+        .unwrap()
+        .query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))
+        .unwrap();
+    say(&store, &session, 2, "only in the log");
+    assert_eq!(all(&store, &session).len(), 2);
+    let log = folder.path().join("state.db-wal");
+    fs::OpenOptions::new()
+        .write(true)
+        .open(&log)
+        .unwrap()
+        .set_len(0)
+        .unwrap();
+    let before = fs::read(&database).unwrap();
+    for (seq, text) in [(3, "not saved"), (4, "nor this")] {
+        let kept = store.append(&session, vec![at(&session, seq, user(text))], Durability::Disk);
+        assert!(
+            matches!(&kept, Kept::Waiting(reason) if reason.contains("cut off the log")),
+            "{kept:?}"
+        );
+    }
+    // What was only in the log is lost; who asks first may hear an error.
+    let found = store
+        .events(&session, 0, usize::MAX)
+        .or_else(|_| store.events(&session, 0, usize::MAX));
+    let rows: Vec<u64> = found.unwrap().iter().map(|envelope| envelope.seq).collect();
+    assert!(rows.ends_with(&[3, 4]), "{rows:?}");
+    assert_eq!(rows[0], 1);
+    store.close();
+    assert!(fs::read(&database).unwrap() == before, "not even a checkpoint");
+}
+
+#[test]
 fn a_database_that_was_deleted_or_replaced_is_not_written_to() {
     type Remove = fn(&Path);
     let cases: [(Remove, &str); 3] = [
