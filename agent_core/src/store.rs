@@ -51,7 +51,7 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 
-use crate::event::{Envelope, Event, Hash};
+use crate::event::{Envelope, Event};
 use crate::id::{SessionId, TurnId};
 use crate::outward::SessionPage;
 
@@ -189,20 +189,6 @@ impl Store {
         let keeping = Keeping::new(bytes, limit);
         let kept = self.write_rows(session, vec![envelope], Durability::Disk, Some(keeping));
         self.database().queue.take_loss(session).map_or(kept, Kept::Lost)
-    }
-
-    /// The bytes that were kept under this hash; none where they are not kept any more.
-    ///
-    /// # Errors
-    /// When the database can't be read.
-    pub fn kept(&self, hash: &Hash) -> Result<Option<Arc<[u8]>>, StoreError> {
-        let waiting = self.database().queue.appends(None);
-        let mut keeping = waiting.iter().filter_map(|entry| entry.append()?.keeping.as_ref());
-        if let Some(bytes) = keeping.find_map(|keeping| keeping.find(hash)) {
-            return Ok(Some(bytes));
-        }
-        self.database()
-            .read("what a file held".to_owned(), |connection| kept::read(connection, hash))
     }
 
     fn write_rows(

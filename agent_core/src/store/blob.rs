@@ -65,17 +65,36 @@ pub(super) fn put_back(connection: &Connection, event: &mut Event) -> rusqlite::
     Ok(())
 }
 
-/// Stores bytes, once.
+/// Stores bytes, once. What is there already may be damaged.
 pub(super) fn write(connection: &Connection, bytes: &Bytes) -> rusqlite::Result<()> {
     connection.execute(
-        "INSERT OR IGNORE INTO blobs (sha256, bytes) VALUES (?1, ?2)",
+        "INSERT INTO blobs (sha256, bytes) VALUES (?1, ?2) \
+         ON CONFLICT DO UPDATE SET bytes = excluded.bytes WHERE bytes <> excluded.bytes",
         params![bytes.hash.hex(), &*bytes.bytes],
     )?;
     Ok(())
 }
 
-/// Reads bytes by the hash in hexadecimal.
+/// Reads bytes by the hash in hexadecimal. Bytes that it does not stand for are as good as gone.
 pub(super) fn read(connection: &Connection, sha256: &str) -> rusqlite::Result<Option<Arc<[u8]>>> {
+    let bytes = stored(connection, sha256)?;
+    if bytes.as_deref().is_some_and(|bytes| Hash::of(bytes).hex() != sha256) {
+        tracing::error!(
+            sha256,
+            "stored bytes are damaged: `agent doctor --repair` says what is lost"
+        );
+        return Ok(None);
+    }
+    Ok(bytes)
+}
+
+/// Whether bytes are there that their hash does not stand for.
+pub(super) fn is_damaged(connection: &Connection, hash: &Hash) -> rusqlite::Result<bool> {
+    let bytes = stored(connection, hash.hex())?;
+    Ok(bytes.is_some_and(|bytes| Hash::of(&bytes) != *hash))
+}
+
+fn stored(connection: &Connection, sha256: &str) -> rusqlite::Result<Option<Arc<[u8]>>> {
     connection
         .query_row("SELECT bytes FROM blobs WHERE sha256 = ?1", [sha256], |row| {
             Ok(row.get_ref(0)?.as_blob()?.into())

@@ -7,6 +7,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::blob::{self, Bytes};
 use super::value::count;
+use super::{Store, StoreError};
 use crate::event::{Event, Hash};
 use crate::id::SessionId;
 
@@ -60,8 +61,34 @@ impl Keeping {
     }
 }
 
+impl Store {
+    /// Whether bytes under this hash are there, and are others than those that were kept.
+    ///
+    /// # Errors
+    /// When the database can't be read.
+    pub fn is_damaged(&self, hash: &Hash) -> Result<bool, StoreError> {
+        self.database().read("what a file held".to_owned(), |connection| {
+            blob::is_damaged(connection, hash)
+        })
+    }
+
+    /// The bytes that were kept under this hash; none where they are not kept any more, or are damaged.
+    ///
+    /// # Errors
+    /// When the database can't be read.
+    pub fn kept(&self, hash: &Hash) -> Result<Option<Arc<[u8]>>, StoreError> {
+        let waiting = self.database().queue.appends(None);
+        let mut keeping = waiting.iter().filter_map(|entry| entry.append()?.keeping.as_ref());
+        if let Some(bytes) = keeping.find_map(|keeping| keeping.find(hash)) {
+            return Ok(Some(bytes));
+        }
+        self.database()
+            .read("what a file held".to_owned(), |connection| read(connection, hash))
+    }
+}
+
 /// The bytes with this hash, if they are still kept.
-pub(super) fn read(connection: &Connection, hash: &Hash) -> rusqlite::Result<Option<Arc<[u8]>>> {
+fn read(connection: &Connection, hash: &Hash) -> rusqlite::Result<Option<Arc<[u8]>>> {
     blob::read(connection, hash.hex())
 }
 

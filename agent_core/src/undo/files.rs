@@ -196,7 +196,14 @@ impl<'a> Change<'a> {
             return Ok(Some(file(Stand::Stuck(TWO_TEXTS.to_owned()))));
         }
         let bytes = match self.target.map(|target| job.store.kept(&target.data)).transpose()? {
-            Some(None) => return Ok(Some(file(Stand::Stuck(NOT_KEPT.to_owned())))),
+            Some(None) => {
+                let is_damaged = self
+                    .target
+                    .map(|target| job.store.is_damaged(&target.data))
+                    .transpose()?;
+                let why = if is_damaged == Some(true) { DAMAGED } else { NOT_KEPT };
+                return Ok(Some(file(Stand::Stuck(why.to_owned()))));
+            }
             Some(Some(bytes)) => Some(bytes),
             None => None,
         };
@@ -312,7 +319,9 @@ impl File {
     }
 }
 
-const NOT_KEPT: &str = "can't be put back: what it held is not kept any more, since there is room for undo.max_mb of the \
-                        configuration";
+const DAMAGED: &str = "can't be put back: what it held is damaged in the history's file, for which there is \
+                       `agent doctor --repair`";
+const NOT_KEPT: &str = "can't be put back: what it held is not kept any more: there is room for undo.max_mb of the \
+                        configuration, and a repair of the history lets go what is damaged";
 
 const TWO_TEXTS: &str = "has changed on disk since, and your editor shows another text: save or reload it there before";
