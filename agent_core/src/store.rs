@@ -26,6 +26,7 @@ mod lineage;
 mod list;
 mod location;
 mod log;
+mod lone_log;
 mod matches;
 mod mending;
 mod message;

@@ -89,10 +89,12 @@ impl Paths {
 
     /// Whether there are sessions already, as far as anybody may know.
     pub(crate) fn has_database(&self) -> bool {
-        match self.state.join("state.db").symlink_metadata() {
-            Ok(_) => true,
-            Err(error) => error.kind() == ErrorKind::PermissionDenied,
-        }
+        ["state.db", "state.db-wal", "state.db-journal"].iter().any(|name| {
+            match self.state.join(name).symlink_metadata() {
+                Ok(_) => true,
+                Err(error) => error.kind() == ErrorKind::PermissionDenied,
+            }
+        })
     }
 
     /// The log files.

@@ -65,9 +65,20 @@ fn salvage(database: &Path, salvaged: &Salvaged) -> Vec<String> {
             sessions(bare)
         ));
     }
+    if salvaged.empty_sessions > 0 {
+        lines.push(format!(
+            "Of {} more no message is left, only what was set in them.",
+            sessions(salvaged.empty_sessions)
+        ));
+    }
+    let more = match salvaged.lost_rows {
+        0 => "an unknown number of rows",
+        _ => "an unknown number of rows beside them",
+    };
     let lost: Vec<String> = [
         (salvaged.lost_sessions, sessions(salvaged.lost_sessions)),
         (salvaged.lost_rows, rows(salvaged.lost_rows)),
+        (u64::from(salvaged.more_rows_lost), more.to_owned()),
         (
             salvaged.lost_bytes,
             format!(
@@ -88,10 +99,13 @@ fn salvage(database: &Path, salvaged: &Salvaged) -> Vec<String> {
         let names: Vec<&str> = salvaged.doubtful.iter().map(|table| in_words(table)).collect();
         lines.push(format!("Could not be read to the end: {}.", names.join(", ")));
     }
-    lines.push(format!(
-        "The old database is {} (and what has the same name and -wal). Remove it when you miss nothing.",
-        salvaged.old.display()
-    ));
+    let old = salvaged.old.display();
+    lines.push(match salvaged.old.exists() {
+        true => {
+            format!("The old database is {old} (and what has the same name and -wal). Remove it when you miss nothing.")
+        }
+        false => format!("What is left of the old database is {old}-wal. Remove it when you miss nothing."),
+    });
     lines
 }
 

@@ -82,6 +82,17 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
+    /// What was not yet moved into a database that is gone or empty. SQLite would throw it away.
+    #[error(
+        "{} holds what was said, but its database {} is gone or empty: put that file back if you have it, or save what \
+         the log holds with `agent doctor --repair`", log.display(), path.display()
+    )]
+    LoneLog {
+        /// The database.
+        path: PathBuf,
+        /// The log.
+        log: PathBuf,
+    },
     /// A standing permission can't be taken back now.
     #[error("can't take back the permission {id}: {reason}")]
     Revoke {

@@ -11,6 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::error::StoreError;
+use super::lone_log;
 use crate::folder::private_folder;
 
 /// How long an opening process may hold up another.
@@ -30,6 +31,7 @@ impl Location {
     pub(super) fn prepare(folder: &Path) -> Result<Self, StoreError> {
         private_folder(folder)?;
         let opening = lock(&folder.join("state.lock"))?;
+        lone_log::check(&folder.join("state.db"))?;
         make_database(&folder.join("state.db"))?;
         let location = Self::locked(folder, opening)?;
         check_size(&location.database)?;

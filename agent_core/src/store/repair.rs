@@ -2,12 +2,19 @@
 //! the old files are kept beside it.
 
 mod alone;
+mod body;
 mod file;
 mod found;
 mod layout;
+mod leaf;
+mod listed;
+mod log;
 mod named;
+mod pages;
 mod recount;
+mod row;
 mod salvage;
+mod scan;
 mod swap;
 mod table;
 
@@ -22,7 +29,7 @@ use super::index::{self, Indexing};
 use super::lease::{self, Process};
 use super::location::Location;
 use super::queue::Fault;
-use super::{message, schema};
+use super::{lone_log, message, schema};
 use crate::clock::unix_ms;
 use crate::id::SessionId;
 use found::Found;
@@ -55,8 +62,10 @@ pub struct Tidied {
 pub struct Salvaged {
     /// The first faults, in SQLite's words.
     pub faults: Vec<String>,
-    /// The sessions that are kept.
+    /// The sessions that are kept, with rows.
     pub sessions: u64,
+    /// Sessions of which no row is left, but what was set in them.
+    pub empty_sessions: u64,
     /// Those among them of which only the rows were left: their settings are those of a new one.
     pub bare_sessions: u64,
     /// Sessions that are known to have been there, and of which nothing is left.
@@ -65,6 +74,8 @@ pub struct Salvaged {
     pub rows: u64,
     /// The rows that are known to have been there and are lost.
     pub lost_rows: u64,
+    /// More rows may be lost; nobody knows how many.
+    pub more_rows_lost: bool,
     /// Pictures, and what files held before a change, that were in use and are lost.
     pub lost_bytes: u64,
     /// Other tables of which something may be lost.
@@ -123,7 +134,9 @@ pub enum RepairError {
 /// When another process uses the database, when it is another program's or a later version's, or when the new one can't
 /// be made. Nothing is changed then.
 pub fn repair(folder: &Path, label: &str) -> Result<Repair, RepairError> {
-    if fs::symlink_metadata(folder.join("state.db")).is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
+    let database = folder.join("state.db");
+    let is_gone = fs::symlink_metadata(&database).is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
+    if is_gone && lone_log::find(&database).is_none() {
         return Ok(Repair::Nothing);
     }
     // Its lock keeps others from opening the store until this is over.
@@ -159,12 +172,14 @@ fn make_new(location: &Location, files: &Files, faults: Vec<String>) -> Result<S
         source,
     };
     files.copy_old()?;
-    file::mend_header(&files.image).map_err(|source| RepairError::File {
+    let free_head = file::free_head(&files.image);
+    let mended = file::make_page(&files.image).and_then(|()| file::mend_header(&files.image));
+    mended.map_err(|source| RepairError::File {
         path: files.image.clone(),
         source,
     })?;
     files.make_new()?;
-    let salvaged = salvage::copy(&files.image, &files.new, location.network).map_err(sql)?;
+    let salvaged = salvage::copy(&files.image, &files.new, free_head, location.network).map_err(sql)?;
     if let Some(fault) = found::fault_of_new(&files.new).map_err(sql)? {
         return Err(RepairError::NotWhole {
             path: location.database.clone(),

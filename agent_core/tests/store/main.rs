@@ -15,6 +15,7 @@ mod older;
 mod query;
 mod repair;
 mod rows;
+mod salvage;
 mod search;
 
 use std::path::Path;

@@ -20,7 +20,7 @@ use crate::older::{TO_SCHEMA_5, make_older};
 use crate::{agent, all, at, create, say, user, wait_until};
 
 /// Repairs, once the stores of this process are gone: on a slow disk one may end after it was closed.
-fn repair(folder: &Path, label: &str) -> Result<Repair, RepairError> {
+pub(crate) fn repair(folder: &Path, label: &str) -> Result<Repair, RepairError> {
     let mut repaired = None;
     wait_until("nothing of this process holds the database", || {
         let found = agent_core::store::repair(folder, label);
@@ -32,7 +32,7 @@ fn repair(folder: &Path, label: &str) -> Result<Repair, RepairError> {
 }
 
 /// A store with some of everything, closed.
-fn filled(folder: &Path) {
+pub(crate) fn filled(folder: &Path) {
     let store = Store::open(folder).unwrap();
     for name in ["a", "b", "c"] {
         let session = create(&store, name);
@@ -70,7 +70,7 @@ fn filled(folder: &Path) {
     store.close();
 }
 
-fn database(folder: &Path) -> PathBuf {
+pub(crate) fn database(folder: &Path) -> PathBuf {
     folder.join("state.db")
 }
 
@@ -85,10 +85,10 @@ fn bytes(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     files
 }
 
-type Rows = BTreeSet<(i64, i64, Vec<u8>)>;
+pub(crate) type Rows = BTreeSet<(i64, i64, Vec<u8>)>;
 
 /// The events that SQLite can read in a copy of a database: from both ends, and each by its number.
-fn readable(folder: &Path) -> (Rows, BTreeSet<String>) {
+pub(crate) fn readable(folder: &Path) -> (Rows, BTreeSet<String>) {
     let elsewhere = tempfile::tempdir().unwrap();
     for name in ["state.db", "state.db-wal"] {
         if folder.join(name).exists() {
@@ -105,8 +105,10 @@ fn readable(folder: &Path) -> (Rows, BTreeSet<String>) {
         };
         let Ok(mut found) = statement.query([]) else { return };
         while let Ok(Some(row)) = found.next() {
-            // A row that has lost its shape is none.
-            if let (Ok(session), Ok(seq), Ok(body)) = (row.get(0), row.get(1), row.get(2)) {
+            // A row that has lost its shape, or what it says, is none.
+            if let (Ok(session), Ok(seq), Ok(body)) = (row.get(0), row.get(1), row.get::<_, Vec<u8>>(2))
+                && serde_json::from_slice::<Event>(&body).is_ok()
+            {
                 rows.insert((session, seq, body));
             }
         }
@@ -128,7 +130,7 @@ fn readable(folder: &Path) -> (Rows, BTreeSet<String>) {
     (rows, sessions)
 }
 
-fn salvaged(folder: &Path) -> Salvaged {
+pub(crate) fn salvaged(folder: &Path) -> Salvaged {
     match repair(folder, "now").unwrap() {
         Repair::Salvaged(salvaged) => salvaged,
         other @ (Repair::Nothing | Repair::Whole(_) | Repair::Reindexed(_)) => panic!("{other:?}"),
@@ -136,7 +138,7 @@ fn salvaged(folder: &Path) -> Salvaged {
 }
 
 /// The store opens, is whole, and can be written; another repair finds nothing.
-fn check_whole(folder: &Path) {
+pub(crate) fn check_whole(folder: &Path) {
     assert_eq!(repair(folder, "again").unwrap(), Repair::Whole(Tidied::default()));
     let store = Store::open(folder).unwrap();
     let health = store.health(Duration::from_secs(60)).unwrap();
@@ -158,7 +160,7 @@ fn check_whole(folder: &Path) {
 }
 
 /// Repairs, and expects all that could be read.
-fn check_keeps(folder: &Path, what: &str) {
+pub(crate) fn check_keeps(folder: &Path, what: &str) {
     let (rows, sessions) = readable(folder);
     let before = fs::read(database(folder)).unwrap();
     let repaired = repair(folder, "now");
@@ -308,7 +310,7 @@ fn a_whole_database_is_left_as_it_is() {
 }
 
 /// Copies the files of a store that is open, with what is only in its log. By another process, so that no lock is lost.
-fn copy_open(from: &Path, to: &Path) {
+pub(crate) fn copy_open(from: &Path, to: &Path) {
     for name in ["state.db", "state.db-wal"] {
         let status = Command::new("cp").arg(from.join(name)).arg(to.join(name)).status();
         assert!(status.unwrap().success());

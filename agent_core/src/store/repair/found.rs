@@ -9,7 +9,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::{RepairError, layout, recount};
 use crate::store::error::StoreError;
-use crate::store::schema;
+use crate::store::{lone_log, schema};
 
 /// How many faults are told.
 const FAULTS: usize = 5;
@@ -31,6 +31,11 @@ pub(super) enum Found {
 
 /// Looks at a database and writes nothing; an error if it can't be judged, or is not one to be repaired.
 pub(super) fn look(path: &Path) -> Result<Found, RepairError> {
+    if lone_log::find(path).is_some() {
+        return Ok(Found::Damaged(vec![
+            "its log is there, and the database itself is gone or empty".to_owned(),
+        ]));
+    }
     if fs::metadata(path).is_ok_and(|facts| facts.len() == 0) {
         return Ok(Found::Empty);
     }

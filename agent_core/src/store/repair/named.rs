@@ -11,12 +11,12 @@ use crate::id::SessionId;
 
 /// Sees to it that each row's session has a row itself. What it was called stands in indexes too.
 pub(super) fn name_sessions(
-    image: &Connection,
+    image: Option<&Connection>,
     new: &Connection,
     steps: usize,
     salvaged: &mut Salvaged,
 ) -> rusqlite::Result<()> {
-    let names = names(image);
+    let names = image.map(names).unwrap_or_default();
     let nameless: Vec<Value> = match steps < KEYED {
         true => values(
             new,
@@ -98,4 +98,11 @@ fn readable<T: FromSql>(image: &Connection, sql: &str) -> Vec<(T, i64)> {
     let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)));
     rows.map(|rows| rows.map_while(Result::ok).collect())
         .unwrap_or_default()
+}
+
+/// The ids of all sessions; none unless their index can be read from one end to the other.
+pub(super) fn all_ids(image: &Connection) -> Option<HashSet<String>> {
+    let mut statement = image.prepare("SELECT id FROM sessions ORDER BY id").ok()?;
+    let ids = statement.query_map([], |row| row.get(0)).ok()?;
+    ids.collect::<rusqlite::Result<_>>().ok()
 }

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use rusqlite::{Connection, params};
 
+use super::body;
 use crate::id::SessionId;
 use crate::provider::{ModelRef, Origin};
 use crate::store::session::{self, fold};
@@ -47,6 +48,9 @@ pub(super) fn is_readable(connection: &Connection) -> rusqlite::Result<bool> {
     if connection.query_row(&odd, [], |row| row.get(0))? {
         return Ok(false);
     }
+    if body::has_unreadable(connection)? || body::has_bad_bytes(connection)? {
+        return Ok(false);
+    }
     let sql = format!("SELECT {} FROM sessions", session::COLUMNS);
     let mut statement = connection.prepare(&sql)?;
     let mut rows = statement.query([])?;
@@ -58,8 +62,8 @@ pub(super) fn is_readable(connection: &Connection) -> rusqlite::Result<bool> {
     Ok(true)
 }
 
-/// Gives rows the shape that we write. Those that have lost their place are removed; how many.
-pub(super) fn coerce(connection: &Connection) -> rusqlite::Result<u64> {
+/// Gives rows the shape that we write. Those that have lost their place are removed.
+pub(super) fn coerce(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch(&format!(
         "UPDATE events SET
              turn = CASE typeof(turn) WHEN 'integer' THEN turn END,
@@ -69,9 +73,8 @@ pub(super) fn coerce(connection: &Connection) -> rusqlite::Result<u64> {
              body = CASE WHEN typeof(body) IN ('text', 'blob') THEN body ELSE CAST(body AS TEXT) END
          WHERE NOT ({IS_EVENT});"
     ))?;
-    let removed = connection.execute(&format!("DELETE FROM events WHERE NOT ({IS_EVENT})"), [])?;
-    name_anew(connection)?;
-    Ok(removed as u64)
+    connection.execute(&format!("DELETE FROM events WHERE NOT ({IS_EVENT})"), [])?;
+    name_anew(connection)
 }
 
 /// Gives sessions a new id or number whose own is none any more.

@@ -1,24 +1,38 @@
 //! Copies what can be read of a damaged database into a new one, and makes that agree with itself.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use rusqlite::{Connection, OpenFlags, params};
 
 use super::layout::{KEYED, schema_of, tables};
-use super::table::{self, LAST_ID};
-use super::{Salvaged, finish_messages, named, recount};
+use super::pages::Pages;
+use super::table::{self, Copied, LAST_ID};
+use super::{Salvaged, body, finish_messages, listed, named, recount, scan};
 use crate::store::{index, schema, titles, value};
 
-/// Copies; both files are closed then, and nothing of the new one is in a log.
-pub(super) fn copy(image: &Path, new: &Path, network: bool) -> rusqlite::Result<Salvaged> {
-    let image = open_image(image);
-    let source = image.as_ref().ok().and_then(|image| Some((image, schema_of(image)?)));
-    let steps = source.map_or(schema::STEPS.len(), |(_, steps)| steps);
-    let mut connection = schema::lay_out(new, network, steps)?;
+/// The tables whose rows are known when they are met without their table.
+const SCANNED: [&str; 4] = ["sessions", "events", "blobs", "grants"];
+
+/// Copies; both files are closed then, and nothing of the new one is in a log. `free_head` is what the old header said of
+/// free pages.
+pub(super) fn copy(image: &Path, new: &Path, free_head: Option<[u8; 8]>, network: bool) -> rusqlite::Result<Salvaged> {
+    let opened = open_image(image);
+    let source = opened.as_ref().ok();
+    let known = source.and_then(schema_of);
+    let pages = Pages::open(image, free_head).ok();
+    let steps = known.or_else(|| scan::steps(pages.as_ref()?));
+    let mut connection = schema::lay_out(new, network, steps.unwrap_or(schema::STEPS.len()))?;
     let mut salvaged = Salvaged::default();
-    if let Some((image, steps)) = source {
-        connection.execute_batch("PRAGMA foreign_keys = OFF; PRAGMA synchronous = OFF; BEGIN")?;
-        copy_all(image, &connection, steps, &mut salvaged)?;
+    if let Some(steps) = steps {
+        connection
+            .execute_batch("PRAGMA foreign_keys = OFF; PRAGMA synchronous = OFF; PRAGMA temp_store = MEMORY; BEGIN")?;
+        let source = Source {
+            image: source.filter(|_| known.is_some()),
+            pages: pages.as_ref(),
+            steps,
+        };
+        source.copy_all(&connection, &mut salvaged)?;
         connection.execute_batch("COMMIT")?;
     }
     schema::finish(&mut connection)?;
@@ -26,7 +40,7 @@ pub(super) fn copy(image: &Path, new: &Path, network: bool) -> rusqlite::Result<
     put_right(&connection, &mut salvaged)?;
     connection.execute_batch("COMMIT; PRAGMA synchronous = FULL")?;
     connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
-    if let Ok(image) = &image
+    if let Ok(image) = &opened
         && let Err(error) = image.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
     {
         tracing::debug!(%error, "the copy of the log stays beside the copy of the database");
@@ -76,33 +90,87 @@ fn mend_schema(image: &Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-fn copy_all(image: &Connection, new: &Connection, steps: usize, salvaged: &mut Salvaged) -> rusqlite::Result<()> {
-    // They would work on rows that are not all there yet.
-    let triggers: Vec<(String, String)> = new
-        .prepare("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'")?
-        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
-        .collect::<rusqlite::Result<_>>()?;
-    for (name, _) in &triggers {
-        new.execute_batch(&format!("DROP TRIGGER {name}"))?;
-    }
-    for table in tables(new)?.iter().filter(|table| *table != "leases") {
-        let copied = table::copy(image, new, table)?;
-        match table.as_str() {
-            "events" => salvaged.lost_rows += copied.refused + copied.missing(new, steps)?,
-            "sessions" | "partials" => {}
-            _ if copied.is_whole && copied.refused == 0 => {}
-            _ => salvaged.doubtful.push(table.clone()),
+/// Where the rows come from.
+struct Source<'a> {
+    /// The copy of the old database, where SQLite can read its schema.
+    image: Option<&'a Connection>,
+    /// Its pages.
+    pages: Option<&'a Pages>,
+    steps: usize,
+}
+
+impl Source<'_> {
+    fn copy_all(&self, new: &Connection, salvaged: &mut Salvaged) -> rusqlite::Result<()> {
+        // They would work on rows that are not all there yet.
+        let triggers: Vec<(String, String)> = new
+            .prepare("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'")?
+            .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
+            .collect::<rusqlite::Result<_>>()?;
+        for (name, _) in &triggers {
+            new.execute_batch(&format!("DROP TRIGGER {name}"))?;
         }
+        let (mut whole, refused) = self.copy_tables(new, salvaged)?;
+        if body::remove_bad_bytes(new)? > 0 {
+            whole.remove("blobs");
+        }
+        let is_listed = listed::note(self.image, new, self.steps)?;
+        if listed::missing(new, self.steps)? > 0 {
+            whole.remove("events");
+        }
+        if SCANNED.iter().any(|table| !whole.contains(*table)) {
+            self.scan(new, &whole, is_listed)?;
+        }
+        if self.steps >= KEYED {
+            recount::coerce(new)?;
+        }
+        body::remove_unreadable(new, self.steps)?;
+        salvaged.lost_rows = listed::missing(new, self.steps)?;
+        if !is_listed {
+            salvaged.lost_rows += refused;
+            salvaged.more_rows_lost = !whole.contains("events");
+        }
+        named::name_sessions(self.image, new, self.steps, salvaged)?;
+        if let Some(image) = self.image {
+            keep_numbers(image, new)?;
+        }
+        for (_, sql) in &triggers {
+            new.execute_batch(sql)?;
+        }
+        Ok(())
     }
-    if steps >= KEYED {
-        salvaged.lost_rows += recount::coerce(new)?;
+
+    /// Copies what SQLite finds in tables; those that it has read from one end to the other, and how many rows contradict
+    /// others.
+    fn copy_tables(&self, new: &Connection, salvaged: &mut Salvaged) -> rusqlite::Result<(HashSet<String>, u64)> {
+        let (mut whole, mut refused) = (HashSet::new(), 0);
+        for table in tables(new)?.into_iter().filter(|table| table != "leases") {
+            let copied = match self.image {
+                Some(image) => table::copy(image, new, &table)?,
+                None => Copied::default(),
+            };
+            match table.as_str() {
+                "events" => refused = copied.refused,
+                "sessions" | "partials" => {}
+                _ if copied.is_whole && copied.refused == 0 => {}
+                _ => salvaged.doubtful.push(table.clone()),
+            }
+            if copied.is_whole {
+                whole.insert(table);
+            }
+        }
+        Ok((whole, refused))
     }
-    named::name_sessions(image, new, steps, salvaged)?;
-    keep_numbers(image, new)?;
-    for (_, sql) in &triggers {
-        new.execute_batch(sql)?;
+
+    fn scan(&self, new: &Connection, whole: &HashSet<String>, is_listed: bool) -> rusqlite::Result<()> {
+        let Some(pages) = self.pages else { return Ok(()) };
+        let known = scan::Known {
+            steps: self.steps,
+            is_listed,
+            sessions: self.image.and_then(named::all_ids),
+            whole,
+        };
+        scan::add(pages, new, &known)
     }
-    Ok(())
 }
 
 /// A number is never given twice, not even that of a row that is gone.
@@ -123,7 +191,7 @@ fn keep_numbers(image: &Connection, new: &Connection) -> rusqlite::Result<()> {
 
 /// Makes the new database agree with itself, in the newest schema.
 fn put_right(new: &Connection, salvaged: &mut Salvaged) -> rusqlite::Result<()> {
-    let count = |sql| new.query_row(sql, [], |row| row.get(0).map(value::count));
+    let count = |sql: &str| new.query_row(sql, [], |row| row.get(0).map(value::count));
     // What events name may have been let go long before the damage; what is in use must be there.
     salvaged.lost_bytes =
         count("SELECT count(DISTINCT sha256) FROM blob_uses WHERE sha256 NOT IN (SELECT sha256 FROM blobs)")?;
@@ -137,6 +205,7 @@ fn put_right(new: &Connection, salvaged: &mut Salvaged) -> rusqlite::Result<()> 
            AND substr(piece.atom, 8) IN (SELECT sha256 FROM blobs);
          DELETE FROM blob_uses
          WHERE session_id NOT IN (SELECT id FROM sessions) OR sha256 NOT IN (SELECT sha256 FROM blobs);
+         DELETE FROM blobs WHERE sha256 NOT IN (SELECT sha256 FROM blob_uses);
          UPDATE events SET kind = json_extract(body, '$.event')
          WHERE json_valid(body) AND json_type(body, '$.event') = 'text' AND kind IS NOT json_extract(body, '$.event');
          UPDATE events SET original = NULL
@@ -146,7 +215,9 @@ fn put_right(new: &Connection, salvaged: &mut Salvaged) -> rusqlite::Result<()> 
     titles::mend(new)?;
     index::rebuild(new)?;
     finish_messages(new)?;
-    salvaged.sessions = count("SELECT count(*) FROM sessions")?;
+    const HAS_ROWS: &str = "EXISTS (SELECT 1 FROM events WHERE session = sessions.key)";
+    salvaged.sessions = count(&format!("SELECT count(*) FROM sessions WHERE {HAS_ROWS}"))?;
+    salvaged.empty_sessions = count(&format!("SELECT count(*) FROM sessions WHERE NOT {HAS_ROWS}"))?;
     salvaged.rows = count("SELECT count(*) FROM events")?;
     Ok(())
 }

@@ -8,10 +8,9 @@ use std::collections::HashSet;
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 use rusqlite::{Connection, Row, Statement, ToSql, params_from_iter};
 
-use super::layout::{KEYED, columns};
+use super::layout::columns;
 use super::recount;
 use crate::provider::ModelRef;
-use crate::store::value;
 
 /// The most numbers that are asked for in one table.
 const PROBES: i64 = 20_000_000;
@@ -50,29 +49,12 @@ struct Copying<'a> {
 }
 
 /// What came of a table.
+#[derive(Default)]
 pub(super) struct Copied {
     /// All of it could be read.
     pub(super) is_whole: bool,
     /// Rows that were read and contradict others.
     pub(super) refused: u64,
-}
-
-impl Copied {
-    /// The rows that sessions should have by their own count, and don't. A table without damage lacks none.
-    pub(super) fn missing(&self, new: &Connection, steps: usize) -> rusqlite::Result<u64> {
-        if self.is_whole {
-            return Ok(0);
-        }
-        let of = if steps < KEYED {
-            "session_id = sessions.id"
-        } else {
-            "session = sessions.key"
-        };
-        let sql = format!(
-            "SELECT coalesce(sum(max(0, last_seq - (SELECT count(*) FROM events WHERE {of}))), 0) FROM sessions"
-        );
-        new.query_row(&sql, [], |row| row.get(0).map(value::count))
-    }
 }
 
 impl<'a> Copying<'a> {
