@@ -71,7 +71,7 @@ fn opened(line: &str) -> Option<(&str, Fence, String)> {
     let begin = line.len() - behind_list_signs(line).len();
     let sign = *bytes.get(begin).filter(|byte| matches!(byte, b'`' | b'~'))?;
     let length = bytes[begin..].iter().take_while(|byte| **byte == sign).count();
-    let name = line[begin + length..].trim();
+    let name = line[begin + length..].trim_end();
     if length < 3 || (sign == b'`' && name.contains('`')) {
         return None;
     }
@@ -80,7 +80,11 @@ fn opened(line: &str) -> Option<(&str, Fence, String)> {
         length,
         indent: begin,
     };
-    Some((&line[..begin], fence, name.replace(['<', '&', '`'], "")))
+    Some((
+        &line[..begin],
+        fence,
+        name.replace(['<', '&', '`'], " ").trim_end().to_owned(),
+    ))
 }
 
 fn behind_list_signs(line: &str) -> &str {
@@ -265,7 +269,7 @@ mod tests {
         );
         check("1. ```\n   a\n<b>", "1. \n```\na\n<b>\n```\n");
         check("    ```\n  ```\n<b>", "```\n```\n\\<b>\n");
-        check("~~~ a```\n<b>", "~~~a\n<b>\n~~~\n");
+        check("~~~ a```\n<b>", "~~~ a\n<b>\n~~~\n");
     }
 
     proptest::proptest! {
@@ -286,7 +290,10 @@ mod tests {
                 match &code {
                     Some(fence) if line == fence => code = None,
                     Some(_) => {}
-                    None if line.starts_with("```") || line.starts_with("~~~") => {
+                    // With another backtick behind it, it is a code span.
+                    None if line.starts_with("~~~")
+                        || (line.starts_with("```") && !line.trim_start_matches('`').contains('`')) =>
+                    {
                         let sign = &line[..1];
                         let length = line.len() - line.trim_start_matches(sign).len();
                         code = Some(sign.repeat(length));
