@@ -82,7 +82,7 @@ fn no_two_sessions_have_one_title() {
         &home,
         &["sessions", "rename", &one, "Cafe\u{301} 👨\u{200d}👩\u{200d}👧"],
     );
-    assert_eq!(titles(&home)[1], "Café 👨\u{200d}👩\u{200d}👧");
+    assert!(titles(&home).contains(&json!("Café 👨\u{200d}👩\u{200d}👧")));
     let (code, _, errors) = agent(
         &home,
         &["sessions", "rename", &two, "Cafe\u{301} 👨\u{200d}👩\u{200d}👧"],
@@ -295,11 +295,7 @@ fn a_file_that_is_no_session_stores_nothing_and_says_why() {
 
 #[test]
 fn an_imported_session_works_in_no_folder_that_was_not_shown() {
-    let home = home(&[
-        says("pong"),
-        calls(&[("read_file", json!({"path": "/etc/hostname"}))]),
-        says("done"),
-    ]);
+    let home = Home::new();
     let session = stored(&home, "say pong");
     let file = home.workspace().join("in.json");
     let file = file.to_str().unwrap();
@@ -315,11 +311,9 @@ fn an_imported_session_works_in_no_folder_that_was_not_shown() {
     }
     let stored = json_of(&home, &["sessions", "show", out.trim(), "--json"]);
     assert_eq!(stored["session"]["rest"]["extra_roots"], json!([]));
-    // Nobody answers, so what must be asked is refused.
-    let (_, _, errors) = agent(&home, &["run", "--session", out.trim(), "read it"]);
-    assert!(!errors.is_empty());
-    let shown = done(&home, &["sessions", "show", out.trim()]);
-    assert!(shown.contains("asked (") && !shown.contains("allowed"), "{shown}");
+    // Nobody can be asked, so what is outside is not read.
+    let (code, _, errors) = agent(&home, &["run", "--session", out.trim(), "read /etc/hostname"]);
+    assert!(code == Some(5) && errors.contains("outside the workspace"), "{errors}");
 
     wide["session"]["rest"]["cwd"] = "/".into();
     fs::write(file, wide.to_string()).unwrap();
@@ -399,7 +393,7 @@ fn a_session_is_read_as_text_markdown_and_a_page() {
         "• $ seq 1 100 … done (",
         "\n  20\n  … 80 more lines, ",
         "allowed by the user",
-        "\n**Done**, with KEY=ghp_***\n",
+        "\n**Done**, with KEY=ghp_***.\n",
     ] {
         assert!(text.contains(expect), "{expect}: {text}");
     }
