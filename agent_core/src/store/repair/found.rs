@@ -9,7 +9,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::{RepairError, layout, recount};
 use crate::store::error::StoreError;
-use crate::store::{lone_log, schema};
+use crate::store::{index, lone_log, schema};
 
 /// How many faults are told.
 const FAULTS: usize = 5;
@@ -123,7 +123,7 @@ fn faults(connection: &Connection) -> rusqlite::Result<Found> {
             "some rows hold what nobody can have written".to_owned(),
         ]));
     }
-    match faults.is_empty() && has_index(connection)? {
+    match faults.is_empty() && (!schema::has_index(connection)? || index::answers(connection)?) {
         true => Ok(Found::Whole),
         false => Ok(Found::Index),
     }
@@ -134,18 +134,6 @@ fn check(connection: &Connection) -> rusqlite::Result<Vec<String>> {
     let faults = statement.query_map([], |row| row.get::<_, String>(0))?;
     let faults: Vec<String> = faults.collect::<rusqlite::Result<_>>()?;
     Ok(faults.into_iter().filter(|fault| fault != "ok").collect())
-}
-
-/// Whether the index can be asked, in a database that should have one.
-fn has_index(connection: &Connection) -> rusqlite::Result<bool> {
-    if !schema::has_index(connection)? {
-        return Ok(true);
-    }
-    match connection.query_row("SELECT count(*) FROM search WHERE search MATCH 'a'", [], |_| Ok(())) {
-        Ok(()) => Ok(true),
-        Err(error) if is_damage(&error) => Ok(false),
-        Err(error) => Err(error),
-    }
 }
 
 /// What is wrong with the database that was just made.
