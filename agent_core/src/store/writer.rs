@@ -1,6 +1,9 @@
 //! The one thread that writes. It owns the write connection, takes the queue from the front, and tries again what
 //! can't be written now.
 
+mod apply;
+mod trouble;
+
 use std::mem;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,20 +11,19 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use parking_lot::Mutex;
-use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 
 use super::append::Append;
 use super::database::Closed;
 use super::holding::Holding;
 use super::index::Indexing;
-use super::lease::{self, Process};
+use super::lease::Process;
 use super::location::Location;
-use super::log::{Log, Loss};
-use super::message::{self, Pending};
+use super::log::Log;
+use super::message::Pending;
 use super::queue::{Entry, Fault, Outcome, Queue, Work};
-use super::{Durability, append, changes, ending, fork, grant, import, index, not_open, prune, room, schema, session};
-use crate::clock::unix_ms;
+use super::{Durability, index, not_open, room, schema};
+use apply::{apply, cannot_index};
 
 /// The longest that text of an open message is in memory only.
 const PIECE_AGE: Duration = Duration::from_millis(250);
@@ -148,25 +150,6 @@ impl Writer {
         if self.holding.next().is_some_and(|at| at <= now) {
             self.beat(now);
         }
-    }
-
-    /// Whether anything may be written; gives up if the log was replaced. To be asked before each write.
-    fn may_write(&mut self) -> bool {
-        let log = self.log.as_mut().filter(|_| !self.damaged);
-        let loss = log.and_then(|log| log.loss(&self.connection));
-        if let Some(loss) = loss {
-            let place = self.place();
-            let what = match loss {
-                Loss::LogReplaced => format!("another program has replaced the log of the session database {place}"),
-                Loss::LogCut => format!("another program has cut off the log of the session database {place}"),
-                Loss::DatabaseReplaced => format!("another file has taken the place of the session database {place}"),
-                Loss::DatabaseDeleted => format!("the session database {place} was deleted"),
-            };
-            self.give_up(&format!(
-                "Not saved: {what}. This session goes on in memory only. End all agents and start again."
-            ));
-        }
-        !self.damaged
     }
 
     /// Whether the database is open; tries to open one that is not. Rows wait meanwhile.
@@ -341,69 +324,6 @@ impl Writer {
         Ok(())
     }
 
-    fn wait(&mut self, error: &rusqlite::Error) {
-        let place = self.place();
-        let code = error.sqlite_error_code();
-        self.is_busy = matches!(code, Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked));
-        let reason = match code {
-            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => format!(
-                "Not saved yet: another program is writing to {place}. It will be saved as soon as that program is done."
-            ),
-            Some(ErrorCode::DiskFull) => {
-                self.is_full = true;
-                format!(
-                    "Not saved yet: the disk that holds {place} is full. It will be saved as soon as there is room."
-                )
-            }
-            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
-                return self.give_up_damaged(&error.to_string());
-            }
-            _ => format!("Not saved yet: can't write to {place} ({error}). It will be tried again."),
-        };
-        if self.queue.set_trouble(&reason) {
-            tracing::warn!(reason, "can't store now");
-        }
-        self.retry_later();
-    }
-
-    fn retry_later(&mut self) {
-        const FIRST: Duration = Duration::from_millis(50);
-        const LAST: Duration = Duration::from_secs(1);
-        let pause = self.retry.map_or(FIRST, |(_, pause)| (pause * 2).min(LAST));
-        // Several processes that wait for the same disk should not come back at the same moment.
-        let jitter = pause.mul_f64(fastrand::f64() / 2.0);
-        self.retry = Some((Instant::now() + pause + jitter, pause));
-    }
-
-    fn give_up_damaged(&mut self, fault: &str) {
-        if !self.damaged {
-            self.give_up(&format!(
-                "Not saved: the session database {} is damaged ({fault}). This session goes on in memory only. End all \
-                 agents, then run `agent doctor --repair`, which saves what can be read.",
-                self.place()
-            ));
-        }
-    }
-
-    /// Stops writing for good. Not even the end of the connection moves the log into the database then.
-    fn give_up(&mut self, reason: &str) {
-        tracing::error!(reason, "nothing is stored any more");
-        self.damaged = true;
-        self.retry = None;
-        self.queue.set_trouble(reason);
-        let connection = self.connection.lock();
-        if let Err(error) = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true) {
-            tracing::error!(%error, "the log may be moved into the database at the end");
-        }
-    }
-
-    /// The database's path, for people.
-    fn place(&self) -> String {
-        self.path
-            .as_ref()
-            .map_or("memory".into(), |path| path.display().to_string())
-    }
-
     /// Stores the text of open messages that is due. What can't be stored is tried again later.
     fn store_pieces(&mut self, now: Instant) {
         let (ready, later): (Vec<_>, Vec<_>) = mem::take(&mut self.due).into_iter().partition(|(at, _)| *at <= now);
@@ -490,73 +410,6 @@ impl Writer {
             self.checkpoint();
         }
     }
-}
-
-/// Does the work, in the writer's transaction.
-fn apply(connection: &Connection, work: &Work, process: &Process, indexing: Indexing) -> Result<(), Fault> {
-    let now_ms = unix_ms();
-    match work {
-        Work::Append(append) => {
-            if lease::take(connection, &append.session, process, now_ms)? {
-                ending::take_back(connection, &append.session)?;
-            }
-            append::write(connection, append, indexing)?;
-        }
-        Work::Claim(session) => {
-            // What this process itself is speaking is not left over.
-            if lease::take(connection, session, process, now_ms)? {
-                ending::take_back(connection, session)?;
-                message::recover(connection, session, indexing)?;
-            }
-        }
-        Work::Release(session, reason) => {
-            lease::release(connection, session, process)?;
-            if let Some(reason) = reason
-                && !lease::is_held(connection, session, process, now_ms)?
-            {
-                ending::write(connection, session, *reason, now_ms)?;
-            }
-        }
-        Work::Reopen(session) => ending::take_back(connection, session)?,
-        Work::Recover(session) => {
-            if !lease::is_held(connection, session, process, now_ms)? {
-                message::recover(connection, session, indexing)?;
-            }
-        }
-        Work::Grant(grant) => grant::write(connection, grant, now_ms)?,
-        Work::Fork(fork) => fork::write(connection, fork, process, now_ms, indexing)?,
-        Work::Delete(session) => match lease::held_by_other(connection, session, process, now_ms)? {
-            Some(held) => return Err(Fault::Held(held)),
-            None => session::delete(connection, session, indexing)?,
-        },
-        Work::Prune(candidate) => {
-            if let Some(held) = lease::held_by_other(connection, &candidate.id, process, now_ms)? {
-                return Err(Fault::Held(held));
-            }
-            prune::check(connection, candidate)?;
-            session::delete(connection, &candidate.id, indexing)?;
-        }
-        Work::Rename(session, title) => {
-            if let Some(held) = lease::held_by_other(connection, session, process, now_ms)? {
-                return Err(Fault::Held(held));
-            }
-            changes::rename(connection, session, title, indexing)?;
-        }
-        Work::Archive(session, is_archived) => changes::archive(connection, session, is_archived.then_some(now_ms))?,
-        Work::Import(import) => import::write(connection, import, indexing)?,
-        // It has no transaction.
-        Work::Vacuum => {}
-        Work::Reindex => index::rebuild(connection).map_err(cannot_index)?,
-    }
-    Ok(())
-}
-
-/// An index that was made anew and is at fault again is not tried once more.
-fn cannot_index(error: rusqlite::Error) -> Fault {
-    if index::is_own_fault(&error) {
-        return Fault::Refused(format!("the index of the history can't be made anew ({error})"));
-    }
-    Fault::Sql(error)
 }
 
 /// Whether another try may succeed. What can't heal must leave the queue, or nothing behind it is ever written.
