@@ -8,7 +8,7 @@ use crate::prompt::{Facts, Instructions, Prompted, system_prompt};
 use crate::provider::ModelRef;
 use crate::session::Session;
 use crate::settings::Settings;
-use crate::store::SessionRecord;
+use crate::store::{SessionRecord, StoreError};
 use crate::turn::TurnError;
 use crate::workspace::Scope;
 
@@ -26,7 +26,7 @@ pub(crate) fn claim(engine: &Engine, session: &Session, turn: TurnId) -> Result<
     let is_new = session.standing().system.is_none();
     if is_new {
         begin(engine, session);
-    } else if let Some(record) = engine.store.session(&session.id)?
+    } else if let Some(record) = stored(engine, session)?
         && record.last_seq > session.line.last_seq()
     {
         catch_up(session, &record);
@@ -40,6 +40,14 @@ pub(crate) fn claim(engine: &Engine, session: &Session, turn: TurnId) -> Result<
         prompt_anew(session, turn, instructions);
     }
     Ok(())
+}
+
+/// What the store has of the session. One that is damaged has nothing that would be newer than what is known here.
+fn stored(engine: &Engine, session: &Session) -> Result<Option<SessionRecord>, StoreError> {
+    match engine.store.session(&session.id) {
+        Err(StoreError::Damaged { .. }) => Ok(None),
+        found => found,
+    }
 }
 
 /// Goes on where another process has brought the session. It stays where it works here, and as it is set here.

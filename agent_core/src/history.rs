@@ -74,10 +74,16 @@ impl History {
 
     /// Folds what was stored since this fold ended. It begins anew if a part of it was taken out meanwhile.
     pub(crate) fn read_on(self, store: &Store, session: &SessionId) -> Result<Self, StoreError> {
-        let hidden = store.hidden(session)?;
+        let hidden = match store.hidden(session) {
+            Err(StoreError::Damaged { .. }) if self.seq > 0 => return Ok(self.kept_beside_damage(session)),
+            hidden => hidden?,
+        };
         let mut history = if hidden == self.hidden { self } else { Self::default() };
         loop {
-            let rows = store.events(session, history.seq, PAGE)?;
+            let rows = match store.events(session, history.seq, PAGE) {
+                Err(StoreError::Damaged { .. }) if history.seq > 0 => return Ok(history.kept_beside_damage(session)),
+                rows => rows?,
+            };
             let full = rows.len() == PAGE;
             for row in rows {
                 if hidden.iter().any(|range| range.contains(&row.seq)) {
@@ -91,6 +97,12 @@ impl History {
                 return Ok(history);
             }
         }
+    }
+
+    /// What this process knows of a session, where the store is damaged: all that was said here is in it.
+    fn kept_beside_damage(self, session: &SessionId) -> Self {
+        tracing::warn!(%session, "the history is damaged, and the session goes on with what is known of it here");
+        self
     }
 
     /// The messages as a request needs them: all calls have their results.

@@ -1,12 +1,13 @@
 //! A store whose sessions can't be read, or that takes no more of them: what is told instead of a denial.
 
 use std::fs::{self, OpenOptions};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use rusqlite::Connection;
 use serde_json::{Value, json};
 use talaria_tests::client::{Client, Home, run};
-use talaria_tests::start::{load, times_told, with_mounts};
+use talaria_tests::start::{load, times_told, wait_until, with_mounts};
 
 /// A home with one session.
 fn with_session() -> (Home, String) {
@@ -120,4 +121,30 @@ fn a_session_stays_open_while_nobody_can_say_who_else_writes_to_it() {
     other.execute_batch("ALTER TABLE elsewhere RENAME TO leases").unwrap();
     assert_eq!(client.prompt(&session, "say two"), "end_turn", "it was not closed");
     client.request("session/delete", json!({"sessionId": session})).unwrap();
+}
+
+#[test]
+fn a_session_goes_on_where_the_store_is_damaged_under_it() {
+    let home = Home::new();
+    let (mut client, session) = Client::with_session(&home);
+    assert_eq!(client.prompt(&session, "say one"), "end_turn");
+    // What is in the log is read before the database.
+    let path = home.state().join("state.db");
+    wait_until("the log is in the database", || {
+        Connection::open(&path)
+            .and_then(|connection| connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0)))
+            .is_ok_and(|busy: i64| busy == 0)
+    });
+    let database = OpenOptions::new().write(true).open(&path).unwrap();
+    let pages = database.metadata().unwrap().len() / 4096;
+    for page in 1..pages {
+        database.write_all_at(&[0xee; 4096], page * 4096).unwrap();
+    }
+    let from = client.log.len();
+    for text in ["say two", "say three"] {
+        assert_eq!(client.prompt(&session, text), "end_turn");
+    }
+    let said = client.said(from);
+    assert!(said.contains("two") && said.contains("three"), "{said}");
+    assert_eq!(times_told(&client, from, "doctor --repair"), 1, "{said}");
 }
