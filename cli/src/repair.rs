@@ -61,7 +61,8 @@ fn salvage(database: &Path, salvaged: &Salvaged) -> Vec<String> {
     let bare = salvaged.bare_sessions;
     if bare > 0 {
         lines.push(format!(
-            "Of {} among them only the messages were left; folder, model and mode are those of a new session.",
+            "Of {} among them only the messages were left: the folder is not known, model and mode are those of a new session. \
+             Go on with one by `agent run --session ID --cwd DIR`, or in an editor.",
             sessions(bare)
         ));
     }

@@ -10,14 +10,17 @@ use crate::provider::{ModelRef, Origin};
 use crate::store::session::{self, fold};
 use crate::store::{SessionRecord, location, reader, schema, value};
 
+/// Where a session works whose folder is lost: nowhere. In `/` all that there is would be its workspace.
+pub(super) const NO_FOLDER: &str = "/its-folder-is-not-known";
+
 /// Makes a row for a session of which there are only events. The columns are those of every schema.
 pub(super) fn insert_bare(connection: &Connection, id: &str, key: Option<i64>) -> rusqlite::Result<()> {
     let model = ModelRef::offline().to_string();
     connection.execute(
         "INSERT INTO sessions (id, source, cwd, real_cwd, extra_roots, model, origin, mode, system, created_ms, \
          updated_ms, messages, last_seq, last_turn, activity) \
-         VALUES (?1, 'acp', '/', '/', '[]', ?2, ?3, 'default', '', 0, 0, 0, 0, 0, 0)",
-        params![id, model, no_origin()],
+         VALUES (?1, 'acp', ?4, ?4, '[]', ?2, ?3, 'default', '', 0, 0, 0, 0, 0, 0)",
+        params![id, model, no_origin(), NO_FOLDER],
     )?;
     if let Some(key) = key {
         connection.execute("UPDATE sessions SET key = ?2 WHERE id = ?1", params![id, key])?;
@@ -172,12 +175,12 @@ fn readable(connection: &Connection, key: i64, id: &SessionId) -> rusqlite::Resu
     connection.execute(
         "UPDATE sessions SET extra_roots = '[]', model = ?2, origin = ?3, mode = 'default', begun = NULL, told = NULL, \
          thought = NULL, instructions = NULL, source = 'acp', title = NULL, system = '', parent_id = NULL, \
-         parent_seq = NULL, cwd = '/', real_cwd = '/', input = NULL, cached_read = NULL, cached_write = NULL, \
+         parent_seq = NULL, cwd = ?4, real_cwd = ?4, input = NULL, cached_read = NULL, cached_write = NULL, \
          output = NULL, reasoning = NULL, cost_nano_usd = NULL, context_used = NULL, context_window = NULL, \
          created_ms = CAST(created_ms AS INTEGER), updated_ms = CAST(updated_ms AS INTEGER), messages = 0, \
          last_seq = CAST(last_seq AS INTEGER), last_turn = CAST(last_turn AS INTEGER), \
          archived_ms = NULL, ended_ms = NULL, end_reason = NULL WHERE key = ?1",
-        params![key, model, no_origin()],
+        params![key, model, no_origin(), NO_FOLDER],
     )?;
     match session::read(connection, id) {
         Ok(found) => Ok(found),

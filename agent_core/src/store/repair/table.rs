@@ -285,7 +285,7 @@ fn instead_of(column: &str) -> Value {
         "at_ms" | "created_ms" | "updated_ms" | "messages" | "last_seq" | "last_turn" | "activity" => Value::Integer(0),
         "kind" | "system" => Value::Text(String::new()),
         "source" => Value::Text("acp".to_owned()),
-        "cwd" | "real_cwd" => Value::Text("/".to_owned()),
+        "cwd" | "real_cwd" => Value::Text(recount::NO_FOLDER.to_owned()),
         "extra_roots" => Value::Text("[]".to_owned()),
         "mode" => Value::Text("default".to_owned()),
         "model" => Value::Text(ModelRef::offline().to_string()),
