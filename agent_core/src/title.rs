@@ -1,6 +1,7 @@
 //! A session's plain title, made from its first prompt. Better ones come from the user, or from a model.
 
 use crate::content::Content;
+use crate::search::masked;
 use crate::{inline, visible};
 use unicode_normalization::UnicodeNormalization;
 
@@ -16,7 +17,8 @@ pub(crate) fn from_prompt(content: &[Content]) -> Option<String> {
         .map(seen)
         .find(|line| !line.is_empty());
     match line {
-        Some(line) => (!is_slash_command(&line)).then(|| shortened(&line)),
+        // Titles are shown by every client.
+        Some(line) => (!is_slash_command(&line)).then(|| shortened(&masked(&line))),
         None => pictures(content),
     }
 }
