@@ -97,11 +97,21 @@ pub(super) fn archive(store: &Store, parts: &[String], is_archived: bool) -> Res
     Ok(())
 }
 
+/// What a part of an id must have, for what can't be taken back.
+const SHORTEST: usize = 4;
+
 /// Removes sessions; none of them where one of the ids means no session.
 pub(super) fn delete(store: &Store, parts: &[String]) -> Result<(), Fail> {
+    if let Some(part) = parts.iter().find(|part| part.len() < SHORTEST) {
+        return Err(Fail::usage(format!(
+            "`{part}` is too short to delete a session by: write {SHORTEST} characters of its id or more"
+        )));
+    }
     for session in found(store, parts)? {
+        let title = store.session(&session)?.and_then(|record| record.title);
         store.delete(&session).map_err(refused)?;
-        writeln!(terminal::stderr(), "deleted {session}")?;
+        let title = visible::line(&masked(title.as_deref().unwrap_or(NO_TITLE)));
+        writeln!(terminal::stderr(), "deleted {session}  {title}")?;
     }
     prune::make_room(store)
 }

@@ -236,7 +236,7 @@ fn the_command_line_forks_and_deletes_too() {
     let (_, shown, _) = agent(&["sessions", "show", out.trim(), "--json"]);
     assert!(shown.contains("say one") && !shown.contains("say two"), "{shown}");
     let child = child["id"].as_str().unwrap();
-    let (status, _, errors) = agent(&["sessions", "delete", child, "zzz"]);
+    let (status, _, errors) = agent(&["sessions", "delete", child, "zzzz"]);
     assert_eq!(status.code(), Some(4), "{errors}");
     let (status, _, errors) = agent(&["sessions", "delete", child, &session]);
     assert!(status.success(), "{errors}");
