@@ -17,7 +17,7 @@ use super::{Durability, Parent, SessionRecord, location, message, moves, reader,
 use crate::approval::Mode;
 use crate::event::{Envelope, Event, SessionChange};
 use crate::id::SessionId;
-use crate::provider::{ModelRef, ThoughtLevel, Usage};
+use crate::provider::{ModelRef, ThoughtLevel};
 use crate::title;
 
 /// What is to be forked, and how the new session begins.
@@ -100,11 +100,8 @@ fn begun(fork: &Fork, parent: SessionRecord, now_ms: i64) -> SessionRecord {
         thought: parent.thought,
     });
     SessionRecord {
-        id: fork.id.clone(),
         source: fork.source.clone(),
-        cwd,
         extra_roots,
-        title: None,
         model: set.model,
         origin: parent.origin,
         mode: set.mode,
@@ -117,15 +114,7 @@ fn begun(fork: &Fork, parent: SessionRecord, now_ms: i64) -> SessionRecord {
         }),
         told: parent.begun.clone(),
         begun: parent.begun,
-        created_ms: now_ms,
-        updated_ms: now_ms,
-        messages: 0,
-        usage: Usage::default(),
-        context: None,
-        last_seq: 0,
-        last_turn: 0,
-        archived_ms: None,
-        ended: None,
+        ..SessionRecord::new(fork.id.clone(), cwd, now_ms)
     }
 }
 

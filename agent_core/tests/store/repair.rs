@@ -479,24 +479,25 @@ fn a_session_whose_own_row_is_gone_keeps_its_name_and_its_rows() {
     check_whole(folder.path());
 }
 
+/// Overwrites the beginning of a database; so many sessions and rows are there after the repair, which are all.
+fn check_all_is_found_behind_a_bad_header(folder: &Path, sessions: u64, rows: u64) {
+    let file = OpenOptions::new().write(true).open(database(folder)).unwrap();
+    file.write_all_at(&[0; 20], 0).unwrap();
+    let salvaged = salvaged(folder);
+    assert_eq!(
+        (salvaged.sessions, salvaged.rows, salvaged.lost_rows),
+        (sessions, rows, 0),
+        "{salvaged:?}"
+    );
+    check_whole(folder);
+}
+
 #[test]
 fn a_damaged_database_of_an_older_schema_is_brought_to_the_newest() {
     let folder = tempfile::tempdir().unwrap();
     filled(folder.path());
     make_older(folder.path(), &[TO_SCHEMA_5]);
-    OpenOptions::new()
-        .write(true)
-        .open(database(folder.path()))
-        .unwrap()
-        .write_all_at(&[0; 20], 0)
-        .unwrap();
-    let salvaged = salvaged(folder.path());
-    assert_eq!(
-        (salvaged.sessions, salvaged.rows, salvaged.lost_rows),
-        (3, 363, 0),
-        "{salvaged:?}"
-    );
-    check_whole(folder.path());
+    check_all_is_found_behind_a_bad_header(folder.path(), 3, 363);
 }
 
 #[test]
@@ -511,19 +512,7 @@ fn forks_keep_their_rows() {
         .execute_batch("UPDATE events SET original = 1 WHERE id = 2")
         .unwrap();
     drop(connection);
-    OpenOptions::new()
-        .write(true)
-        .open(database(folder.path()))
-        .unwrap()
-        .write_all_at(&[0; 20], 0)
-        .unwrap();
-    let salvaged = salvaged(folder.path());
-    assert_eq!(
-        (salvaged.sessions, salvaged.rows, salvaged.lost_rows),
-        (2, 242, 0),
-        "{salvaged:?}"
-    );
-    check_whole(folder.path());
+    check_all_is_found_behind_a_bad_header(folder.path(), 2, 242);
 }
 
 #[test]
