@@ -94,9 +94,9 @@ fn agents_on_one_store_lose_and_double_nothing_when_some_are_killed() {
 
 #[test]
 fn two_agents_that_prompt_one_session_have_one_order() {
-    let tally = contest(20, seed());
-    check(&tally);
-    assert!(tally.kills > 0, "{tally}");
+    // A quick machine may be done before its first kill.
+    let mut tallies = (0..20).map(|_| contest(20, seed())).inspect(check);
+    assert!(tallies.any(|tally| tally.kills > 0), "nobody was killed in 20 contests");
 }
 
 #[test]
