@@ -71,7 +71,8 @@ impl Judge {
     /// The reason why a text is never given to a command that started in `cwd`, if there is one.
     pub(crate) fn forbidden(&self, text: &str, cwd: &Path) -> Option<String> {
         let home = std::env::home_dir();
-        forbidden(text, &self.ground(cwd, home.as_deref(), OsStr::new("")))
+        let ground = self.ground(cwd, home.as_deref(), OsStr::new(""));
+        forbidden(text, &ground, Deadline::begin())
     }
 
     fn ground<'a>(&'a self, cwd: &'a Path, home: Option<&'a Path>, search_path: &'a OsStr) -> Ground<'a> {
@@ -87,14 +88,13 @@ impl Judge {
 }
 
 /// The reason why a text is never run, if there is one.
-fn forbidden(text: &str, ground: &Ground<'_>) -> Option<String> {
+fn forbidden(text: &str, ground: &Ground<'_>, deadline: Deadline) -> Option<String> {
     let length = text.len();
     if length > LONGEST {
         return Some(format!(
             "it has {length} bytes, more than {LONGEST}, and can't be looked through: write it to a file"
         ));
     }
-    let deadline = Deadline::begin();
     let read = syntax::parse(text, deadline)
         .and_then(|script| unwrap::all_commands(&script, deadline).map(|commands| (script, commands)));
     match read {
@@ -105,13 +105,14 @@ fn forbidden(text: &str, ground: &Ground<'_>) -> Option<String> {
 
 /// Reads a command's text.
 pub(crate) fn classify(text: &str, ground: &Ground<'_>) -> CommandFacts {
-    if let Some(reason) = forbidden(text, ground) {
+    let deadline = Deadline::begin();
+    if let Some(reason) = forbidden(text, ground, deadline) {
         return CommandFacts {
             forbidden: Some(reason),
             ..CommandFacts::default()
         };
     }
-    let plain = plain::steps(text);
+    let plain = plain::steps(text, deadline);
     let doubt = match &plain {
         Ok(steps) => reads::doubt(steps, ground),
         Err(why) => Some((*why).to_owned()),

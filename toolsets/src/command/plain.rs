@@ -52,7 +52,7 @@ const UNREADABLE: &str = "its text can't be read for sure";
 pub(super) const LONGEST: usize = 16 * 1024;
 
 /// The simple commands that a text consists of, if there is nothing else in it.
-pub(super) fn steps(text: &str) -> Read<Vec<Step>> {
+pub(super) fn steps(text: &str, deadline: Deadline) -> Read<Vec<Step>> {
     if text.len() > LONGEST {
         return Err("it is too long to be sure what it does");
     }
@@ -60,7 +60,7 @@ pub(super) fn steps(text: &str) -> Read<Vec<Step>> {
     if text.chars().any(odd) {
         return Err("it has control characters");
     }
-    let tree = tree(text, Deadline::begin()).ok_or(UNREADABLE)?;
+    let tree = tree(text, deadline).ok_or(UNREADABLE)?;
     let root = tree.root_node();
     if root.has_error() || root.kind() != "program" {
         return Err(UNREADABLE);

@@ -3,14 +3,22 @@
 
 use std::borrow::Cow;
 use std::ops::ControlFlow;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use rustix::time::{ClockId, clock_gettime};
 use tree_sitter::{Node, ParseOptions, ParseState, Parser, Tree};
 
 use super::unwrap::{base_name, is_shell};
 
-/// The parser takes time and memory that grow with the square of some texts, such as a pipe of ten thousand commands.
-const LONGEST: Duration = Duration::from_secs(1);
+/// So much of a processor's time a text may take, with all the texts in it. A build for tests has a slow parser.
+const LONGEST: Duration = Duration::from_millis(if cfg!(debug_assertions) { 1000 } else { 30 });
+
+/// Texts with more of these are not read: the parser takes time and memory that grow with the square of a pipe's length,
+/// and can't be stopped in it.
+const MOST_PIPES: usize = 1000;
+
+/// After so many nodes the time is looked at.
+const NODES_AT_ONCE: usize = 32;
 
 /// More texts for shells are not looked at.
 const MOST_FED: usize = 16;
@@ -20,7 +28,7 @@ const MOST_FED: usize = 16;
 const DEEPEST_WHOLE: usize = 32;
 
 /// For this many times its length a text is searched for shells before here-documents. After that any may be one.
-const MOST_SEARCHED: usize = 64;
+const MOST_SEARCHED: usize = 16;
 
 /// What is not longer, such as `$(pwd)`, is not folded: it can hold little.
 const SHORT: usize = 16;
@@ -61,26 +69,40 @@ pub(super) struct Script {
     pub(super) bombs: Vec<String>,
 }
 
-/// When the reading of a command must be over, with all the texts in it.
+/// When the reading of a command must be over, with all the texts in it: by the time that this thread has had a processor,
+/// so that a busy machine does not make a text a longer one. It is of use on this thread only.
 #[derive(Clone, Copy)]
-pub(super) struct Deadline(Instant);
+pub(super) struct Deadline(Duration);
 
 impl Deadline {
     /// From now on.
     pub(super) fn begin() -> Self {
-        Self(Instant::now() + LONGEST)
+        Self(processor_time() + LONGEST)
     }
+
+    fn is_over(self) -> bool {
+        processor_time() >= self.0
+    }
+}
+
+/// What this thread has had so far.
+fn processor_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.cast_unsigned(), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
 /// Reads a text; none if that takes too long: then it is none that anybody has written to be run.
 pub(super) fn tree(text: &str, deadline: Deadline) -> Option<Tree> {
+    if text.bytes().filter(|byte| *byte == b'|').count() > MOST_PIPES {
+        return None;
+    }
     let mut parser = Parser::new();
     parser
         .set_language(&tree_sitter_bash::LANGUAGE.into())
         .expect("the grammar is built for this version of the parser");
-    let mut go_on = |_: &ParseState| match Instant::now() < deadline.0 {
-        true => ControlFlow::Continue(()),
-        false => ControlFlow::Break(()),
+    let mut go_on = |_: &ParseState| match deadline.is_over() {
+        true => ControlFlow::Break(()),
+        false => ControlFlow::Continue(()),
     };
     let bytes = text.as_bytes();
     let mut read = |at: usize, _| bytes.get(at..).unwrap_or_default();
@@ -97,9 +119,13 @@ pub(super) fn parse(text: &str, deadline: Deadline) -> Option<Script> {
         text,
         above: Vec::new(),
         copied: 0,
+        seen: 0,
         searches: MOST_SEARCHED.saturating_mul(text.len()),
     };
     loop {
+        if walk.is_time_to_look() && deadline.is_over() {
+            return None;
+        }
         let node = cursor.node();
         script.take(node, &mut walk);
         if cursor.goto_first_child() {
@@ -122,11 +148,18 @@ struct Walk<'a, 'tree> {
     above: Vec<Node<'tree>>,
     /// How many of them are copied.
     copied: usize,
+    /// How many nodes were looked at.
+    seen: usize,
     /// So many bytes may still be searched for the names of shells.
     searches: usize,
 }
 
 impl<'tree> Walk<'_, 'tree> {
+    fn is_time_to_look(&mut self) -> bool {
+        self.seen += 1;
+        self.seen.is_multiple_of(NODES_AT_ONCE)
+    }
+
     fn enter(&mut self, node: Node<'tree>) {
         self.copied += usize::from(COPIED.contains(&node.kind()));
         self.above.push(node);

@@ -73,6 +73,7 @@ fn what_takes_too_long_to_read_is_never_run() {
     let piped = "cat f | ".repeat(12_000);
     for text in [
         piped.clone(),
+        "a|".repeat(60_000),
         format!("bash -c '{piped}'"),
         format!("bash <<E\n{piped}\nE"),
     ] {
