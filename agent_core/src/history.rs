@@ -4,20 +4,18 @@
 //! closing message, and no message is empty. So a session can't be bricked by its own past.
 
 mod compaction;
+mod draft;
 
-use std::collections::HashMap;
 use std::ops::RangeInclusive;
 
 use crate::content::{Content, is_blank, plain_text};
-use crate::event::{
-    Envelope, ErrorClass, Event, Failure, PlanEntry, SessionChange, StopReason, ToolCall, ToolOutcome, ToolStatus,
-};
-use crate::id::{SessionId, ToolCallId, TurnId};
-use crate::provider::{self, Call, Counted, Message, Native};
-use crate::replay::INTERRUPTED_CALL;
+use crate::event::{Envelope, ErrorClass, Event, Failure, PlanEntry, SessionChange, StopReason};
+use crate::id::{SessionId, TurnId};
+use crate::provider::{self, Counted, Message};
 use crate::store::{Store, StoreError};
 
 pub(crate) use compaction::note_all;
+use draft::{Draft, to_call, to_result};
 
 /// Rows read at a time.
 const PAGE: usize = 512;
@@ -52,18 +50,6 @@ pub(crate) struct History {
 pub(crate) struct Exchange {
     pub(crate) asked: String,
     pub(crate) answered: String,
-}
-
-/// The assistant's message that is being put together, with the results of its calls.
-#[derive(Default)]
-struct Draft {
-    text: String,
-    thought: String,
-    calls: Vec<ToolCall>,
-    results: HashMap<ToolCallId, ToolOutcome>,
-    native: Option<Native>,
-    /// The row that it began with.
-    row: u64,
 }
 
 impl History {
@@ -392,14 +378,6 @@ impl History {
     }
 }
 
-impl Draft {
-    fn begin(&mut self, row: u64) {
-        if self.row == 0 {
-            self.row = row;
-        }
-    }
-}
-
 fn closing(stop: StopReason) -> Option<&'static str> {
     match stop {
         StopReason::EndTurn | StopReason::Refusal | StopReason::NotDone => None,
@@ -407,32 +385,5 @@ fn closing(stop: StopReason) -> Option<&'static str> {
         StopReason::MaxSteps => Some("[The turn ended: it used up its model calls.]"),
         StopReason::Budget => Some("[The turn ended: going on would have cost more than a turn may.]"),
         StopReason::Cancelled => Some("[The user cancelled this turn.]"),
-    }
-}
-
-fn to_call(call: &ToolCall) -> Call {
-    Call {
-        id: call.given_id.clone(),
-        name: call.name.clone(),
-        input: call.input.clone(),
-    }
-}
-
-fn to_result(call: ToolCall, outcome: Option<ToolOutcome>) -> Message {
-    let (text, images, failed) = match outcome {
-        Some(ToolOutcome { status, output }) => (output.text, output.images, status != ToolStatus::Completed),
-        None => (INTERRUPTED_CALL.to_owned(), Vec::new(), true),
-    };
-    let text = if text.is_empty() {
-        "(no output)".to_owned()
-    } else {
-        text
-    };
-    Message::ToolResult {
-        id: call.given_id,
-        name: call.name,
-        text,
-        images,
-        failed,
     }
 }

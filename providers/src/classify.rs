@@ -1,11 +1,17 @@
 //! What a service says about its failure, and which class that makes it. Services agree on little: the same status
 //! means several things, so their words come first.
 
+mod phrases;
+
 use std::time::Duration;
 
 use agent_core::event::ErrorClass;
 use serde_json::Value;
 
+use self::phrases::{
+    AUTH, BAD_KEY, BILLING, CONTENT_POLICY, CONTEXT_OVERFLOW, MODEL_NOT_FOUND, NOT_FOUND, OVERLOADED, RATE_LIMIT,
+    REJECTED,
+};
 use crate::json::mended;
 
 /// How much of a service's words is looked at, in bytes.
@@ -114,61 +120,6 @@ impl Said {
         rules.into_iter().find_map(|(fits, class)| fits.then_some(class))
     }
 }
-
-const BILLING: &[&str] = &[
-    "insufficient_quota",
-    "insufficient credit",
-    "insufficient balance",
-    "credit balance",
-    "billing_",
-];
-const CONTEXT_OVERFLOW: &[&str] = &[
-    "context_length_exceeded",
-    "exceed_context_size",
-    "maximum context length",
-    "available context size",
-    "exceed context limit",
-    "exceeds the context",
-    "context window",
-    "prompt is too long",
-    "input is too long",
-    "input token count",
-    "exceeds the maximum number of tokens",
-];
-/// Of a service that answers 400 to a wrong key.
-const BAD_KEY: &[&str] = &["api key not valid", "api key not found", "api key expired"];
-const OVERLOADED: &[&str] = &["overloaded", "at capacity", "over capacity"];
-const MODEL_NOT_FOUND: &[&str] = &[
-    "model_not_found",
-    "not a valid model",
-    "unknown model",
-    "not_found_error",
-];
-const NOT_FOUND: &[&str] = &["not found", "does not exist", "doesn't exist"];
-const CONTENT_POLICY: &[&str] = &[
-    "content_policy",
-    "content_filter",
-    "content management policy",
-    "moderation",
-];
-const REJECTED: &[&str] = &[
-    "support",
-    "invalid",
-    "could not process",
-    "unable to process",
-    "too large",
-    "exceed",
-];
-const RATE_LIMIT: &[&str] = &["rate limit", "rate_limit", "too many requests", "resource_exhausted"];
-const AUTH: &[&str] = &[
-    "api key",
-    "api_key",
-    "unauthorized",
-    "authentication",
-    "permission_error",
-    "unauthenticated",
-    "permission_denied",
-];
 
 fn class_by_status(status: Option<u16>) -> ErrorClass {
     match status {

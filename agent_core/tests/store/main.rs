@@ -4,6 +4,7 @@
 mod damage;
 mod durability;
 mod fork;
+mod headers;
 mod index;
 mod kept;
 mod kill;
@@ -17,6 +18,7 @@ mod repair;
 mod rows;
 mod salvage;
 mod search;
+mod torn;
 
 use std::path::Path;
 use std::time::{Duration, Instant};

@@ -16,7 +16,6 @@ use agent_core::plan::ExactCommand;
 use agent_core::store::{Durability, Kept, Pages, Repair, RepairError, Salvaged, Store, Tidied};
 use rusqlite::{Connection, OpenFlags};
 
-use crate::older::{TO_SCHEMA_5, make_older};
 use crate::{agent, all, at, create, say, user, wait_until};
 
 /// Repairs, once the stores of this process are gone: on a slow disk one may end after it was closed.
@@ -194,109 +193,6 @@ pub(crate) fn check_keeps(folder: &Path, what: &str) {
 }
 
 #[test]
-fn whatever_bits_fall_over_what_can_be_read_is_kept() {
-    let whole = tempfile::tempdir().unwrap();
-    filled(whole.path());
-    let good = fs::read(database(whole.path())).unwrap();
-    let begin = std::env::var("REPAIR_SEED").map_or_else(|_| fastrand_seed(), |seed| seed.parse().unwrap());
-    for seed in begin..begin + std::env::var("REPAIRS").map_or(100, |n| n.parse().unwrap()) {
-        let what = format!("REPAIR_SEED={seed}");
-        let mut random = Random(seed);
-        let folder = tempfile::tempdir().unwrap();
-        let mut bad = good.clone();
-        for _ in 0..=random.below(8) {
-            // A tenth of them in the first page, which holds the header and the schema.
-            let end = if random.below(10) == 0 { 4096 } else { bad.len() as u64 };
-            bad[random.below(end) as usize] ^= 1 << random.below(8);
-        }
-        fs::write(database(folder.path()), &bad).unwrap();
-        check_keeps(folder.path(), &what);
-    }
-}
-
-fn fastrand_seed() -> u64 {
-    use std::hash::{BuildHasher, Hasher};
-    std::collections::hash_map::RandomState::new().build_hasher().finish() >> 32
-}
-
-/// SplitMix64.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % end
-    }
-}
-
-#[test]
-fn whatever_page_is_overwritten_what_can_be_read_is_kept() {
-    let whole = tempfile::tempdir().unwrap();
-    filled(whole.path());
-    let good = fs::read(database(whole.path())).unwrap();
-    let pages = good.len() / 4096;
-    for page in (0..pages).step_by(3) {
-        let folder = tempfile::tempdir().unwrap();
-        let mut bad = good.clone();
-        bad[page * 4096..(page + 1) * 4096].fill(0xa5);
-        fs::write(database(folder.path()), &bad).unwrap();
-        check_keeps(folder.path(), &format!("page {page}"));
-    }
-}
-
-#[test]
-fn a_file_that_is_cut_off_keeps_what_is_left() {
-    let whole = tempfile::tempdir().unwrap();
-    filled(whole.path());
-    let good = fs::read(database(whole.path())).unwrap();
-    for length in [good.len() * 9 / 10, good.len() / 2, 3 * 4096, 4096, 1000, 512, 100, 1] {
-        let folder = tempfile::tempdir().unwrap();
-        fs::write(database(folder.path()), &good[..length]).unwrap();
-        check_keeps(folder.path(), &format!("{length} bytes"));
-    }
-    let folder = tempfile::tempdir().unwrap();
-    fs::write(database(folder.path()), &good[..good.len() * 9 / 10]).unwrap();
-    let salvaged = salvaged(folder.path());
-    assert!(salvaged.rows > 100, "{salvaged:?}");
-    assert!(!salvaged.faults.is_empty());
-}
-
-#[test]
-fn a_header_that_is_overwritten_loses_nothing() {
-    for noise in [&[0; 100][..], &[0xff; 60], b"no database at all", &[0x55; 28]] {
-        let folder = tempfile::tempdir().unwrap();
-        filled(folder.path());
-        let (rows, sessions) = readable(folder.path());
-        OpenOptions::new()
-            .write(true)
-            .open(database(folder.path()))
-            .unwrap()
-            .write_all_at(noise, 0)
-            .unwrap();
-        let salvaged = salvaged(folder.path());
-        assert_eq!(
-            (salvaged.sessions, salvaged.lost_rows, salvaged.bare_sessions),
-            (3, 0, 0),
-            "{salvaged:?}"
-        );
-        assert_eq!(readable(folder.path()), (rows, sessions));
-        let store = Store::open(folder.path()).unwrap();
-        assert_eq!(store.all_grants().unwrap().len(), 1);
-        let messages = all(&store, &"a".into());
-        let Event::UserMessage { content, .. } = &messages[120].event else {
-            panic!("{:?}", messages[120])
-        };
-        assert!(matches!(&content[0], Content::Image { data: Blob::Inline(bytes), .. } if bytes.len() == 9000));
-        assert_eq!(store.session(&"a".into()).unwrap().unwrap().messages, 121);
-        store.close();
-        check_whole(folder.path());
-    }
-}
-
-#[test]
 fn a_whole_database_is_left_as_it_is() {
     let folder = tempfile::tempdir().unwrap();
     assert_eq!(repair(folder.path(), "now").unwrap(), Repair::Nothing);
@@ -315,43 +211,6 @@ pub(crate) fn copy_open(from: &Path, to: &Path) {
         let status = Command::new("cp").arg(from.join(name)).arg(to.join(name)).status();
         assert!(status.unwrap().success());
     }
-}
-
-#[test]
-fn a_log_that_is_cut_off_keeps_what_is_left() {
-    let whole = tempfile::tempdir().unwrap();
-    filled(whole.path());
-    // By hand: a store would leave a claim of this process, which lives.
-    let writer = Connection::open(database(whole.path())).unwrap();
-    writer.execute_batch("PRAGMA wal_autocheckpoint = 0").unwrap();
-    for seq in 122..170 {
-        let body = serde_json::to_string(&user(&format!("in the log {seq}"))).unwrap();
-        let row = "INSERT INTO events (session, seq, at_ms, kind, body) VALUES (1, ?1, 0, 'user_message', ?2)";
-        writer.execute_batch("BEGIN").unwrap();
-        writer.execute(row, (seq, body)).unwrap();
-        writer
-            .execute("UPDATE sessions SET last_seq = ?1 WHERE key = 1", [seq])
-            .unwrap();
-        writer.execute_batch("COMMIT").unwrap();
-    }
-    let open = tempfile::tempdir().unwrap();
-    copy_open(whole.path(), open.path());
-    let log = fs::read(open.path().join("state.db-wal")).unwrap();
-    assert!(log.len() > 40_000, "{}", log.len());
-    for length in [log.len(), log.len() - 100, log.len() / 2, 5000, 31, 0] {
-        for damage in [false, true] {
-            let folder = tempfile::tempdir().unwrap();
-            fs::copy(database(open.path()), database(folder.path())).unwrap();
-            fs::write(folder.path().join("state.db-wal"), &log[..length]).unwrap();
-            if damage {
-                let file = OpenOptions::new().write(true).open(database(folder.path())).unwrap();
-                let size = file.metadata().unwrap().len();
-                file.write_all_at(&[0xa5; 8192], size / 2 / 4096 * 4096).unwrap();
-            }
-            check_keeps(folder.path(), &format!("{length} of the log, damage {damage}"));
-        }
-    }
-    drop(writer);
 }
 
 #[test]
@@ -477,42 +336,6 @@ fn a_session_whose_own_row_is_gone_keeps_its_name_and_its_rows() {
     assert_eq!(store.list(None, None, 10).unwrap().sessions.len(), 3);
     store.close();
     check_whole(folder.path());
-}
-
-/// Overwrites the beginning of a database; so many sessions and rows are there after the repair, which are all.
-fn check_all_is_found_behind_a_bad_header(folder: &Path, sessions: u64, rows: u64) {
-    let file = OpenOptions::new().write(true).open(database(folder)).unwrap();
-    file.write_all_at(&[0; 20], 0).unwrap();
-    let salvaged = salvaged(folder);
-    assert_eq!(
-        (salvaged.sessions, salvaged.rows, salvaged.lost_rows),
-        (sessions, rows, 0),
-        "{salvaged:?}"
-    );
-    check_whole(folder);
-}
-
-#[test]
-fn a_damaged_database_of_an_older_schema_is_brought_to_the_newest() {
-    let folder = tempfile::tempdir().unwrap();
-    filled(folder.path());
-    make_older(folder.path(), &[TO_SCHEMA_5]);
-    check_all_is_found_behind_a_bad_header(folder.path(), 3, 363);
-}
-
-#[test]
-fn forks_keep_their_rows() {
-    let folder = tempfile::tempdir().unwrap();
-    filled(folder.path());
-    let store = Store::open(folder.path()).unwrap();
-    let _ = store.delete(&"b".into());
-    store.close();
-    let connection = Connection::open(database(folder.path())).unwrap();
-    connection
-        .execute_batch("UPDATE events SET original = 1 WHERE id = 2")
-        .unwrap();
-    drop(connection);
-    check_all_is_found_behind_a_bad_header(folder.path(), 2, 242);
 }
 
 #[test]

@@ -17,6 +17,7 @@ mod files;
 mod forks;
 mod gauge;
 mod history;
+mod imports;
 mod instructions;
 mod loads;
 mod options;

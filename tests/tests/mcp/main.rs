@@ -5,6 +5,7 @@
 mod calls;
 mod ends;
 mod http;
+mod lists;
 mod permissions;
 mod play;
 mod starts;
