@@ -157,6 +157,11 @@ pub(crate) fn parse(content: &[Content]) -> Option<Command> {
     })
 }
 
+/// Whether a prompt is a command that the core answers itself.
+pub fn is_command(content: &[Content]) -> bool {
+    parse(content).is_some()
+}
+
 /// Whether a prompt is a command that need not wait for the running turn.
 pub(crate) fn acts_at_once(content: &[Content]) -> bool {
     parse(content).is_some_and(|command| match command.name {

@@ -42,6 +42,7 @@ mod schema;
 mod search;
 mod session;
 mod titles;
+mod trouble;
 mod value;
 mod writer;
 
@@ -77,6 +78,7 @@ use list::{BadCursor, Filter};
 use location::Location;
 use moves::Move;
 use queue::{Outcome, Work};
+use trouble::Trouble;
 
 /// The store. Clones share it.
 #[derive(Clone)]
@@ -111,7 +113,7 @@ impl Store {
     /// A store in a folder whose disk was full when it was to be opened. What is to be stored waits in memory, and each
     /// try to store it is one to open the database first.
     pub fn when_there_is_room(folder: &Path, error: &StoreError) -> Self {
-        Self::of(Database::unopened(folder, not_open(error)), None, None)
+        Self::of(Database::unopened(folder, not_open(error).of_rows()), None, None)
     }
 
     /// A store that `open` opens when it is first used, so that a program that starts can answer before that.
@@ -379,6 +381,12 @@ impl Store {
         LazyLock::get(&self.0).map_or_else(Vec::new, |opened| opened.database.waiting_sessions())
     }
 
+    /// Why something can't be written now, the beginning of a sentence; after [`Self::close`] why it never was.
+    pub fn trouble(&self) -> Option<String> {
+        let trouble = LazyLock::get(&self.0)?.database.queue.trouble()?;
+        Some(trouble.of_change())
+    }
+
     /// Another program that writes is waited for this long at the end, and not only for a moment: for a process that has
     /// nothing else to do then.
     pub fn wait_at_the_end(&self, limit: Duration) {
@@ -397,9 +405,9 @@ impl Store {
     }
 }
 
-/// What is said of rows that wait for the database to be opened.
-fn not_open(error: &StoreError) -> String {
-    format!("Not saved yet: {error}. It will be saved as soon as that is done.")
+/// What rows wait for where the database is to be opened first.
+fn not_open(error: &StoreError) -> Trouble {
+    Trouble::NotOpen { why: error.to_string() }
 }
 
 fn nothing_is_saved(reason: &str) -> String {

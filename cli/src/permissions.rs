@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use agent_core::approval::Grant;
 use agent_core::store::StandingGrant;
 use agent_core::visible;
+use anyhow::Context;
 use serde::Serialize;
 
 use crate::args::PermissionsCommand;
@@ -15,7 +16,11 @@ use crate::wiring::{self, Store};
 
 /// Does what the command says.
 pub(crate) fn permissions(command: PermissionsCommand, paths: Result<&Paths, NoHome>) -> Result<Exit, Fail> {
-    let store = wiring::stored(paths?)?;
+    let store = wiring::stored(paths?);
+    let store = match command {
+        PermissionsCommand::List { .. } => store,
+        PermissionsCommand::Revoke { .. } => store.context("can't take back a permission, and nothing was changed"),
+    }?;
     let done = match command {
         PermissionsCommand::List { json: true } => list_json(&store),
         PermissionsCommand::List { json: false } => list_table(&store),

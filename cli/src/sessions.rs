@@ -16,6 +16,7 @@ use agent_core::portable::{self, Keys};
 use agent_core::search::masked;
 use agent_core::store::{Archived, Dated, Prune, SessionRecord};
 use agent_core::visible;
+use anyhow::Context;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::Serialize;
@@ -39,7 +40,7 @@ const NO_TITLE: &str = "(no title)";
 
 /// Does what the command says.
 pub(crate) fn sessions(command: SessionsCommand, paths: Result<&Paths, NoHome>) -> Result<Exit, Fail> {
-    let store = wiring::stored(paths?)?;
+    let store = open(&command, paths?)?;
     let done = match command {
         SessionsCommand::List { archived, json: true } => list_json(&store, archived_too(archived)),
         SessionsCommand::List { archived, json: false } => list_table(&store, archived_too(archived)),
@@ -131,6 +132,14 @@ pub(crate) fn sessions(command: SessionsCommand, paths: Result<&Paths, NoHome>) 
     };
     store.close();
     done.map(|()| Exit::Done)
+}
+
+/// The store, as the command needs it.
+fn open(command: &SessionsCommand, paths: &Paths) -> anyhow::Result<Store> {
+    match command.change() {
+        Some(what) => wiring::stored(paths).with_context(|| format!("can't {what}, and nothing was changed")),
+        None => wiring::stored(paths),
+    }
 }
 
 /// The session whose id begins or ends so.

@@ -3,23 +3,32 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use crossbeam_channel::{RecvTimeoutError, Sender, bounded, unbounded};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};
 use parking_lot::Mutex;
 use rusqlite::{Connection, ErrorCode};
 
 use super::error::StoreError;
 use super::index;
-use super::queue::{Outcome, Place, Queue, Work};
+use super::queue::{Entry, Outcome, Place, Queue, Work};
 use super::reader::Readers;
 use super::titles::Given;
+use super::trouble::Trouble;
 use super::writer::{LAST_TRY, Wake, Writer};
 use crate::id::SessionId;
 
 /// How long a caller waits for a commit before it goes on without.
 const PATIENCE: Duration = Duration::from_secs(1);
-const LONG_PATIENCE: Duration = Duration::from_secs(600);
+
+/// How long a change that somebody asked for waits until another program has written.
+const CHANGE_PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long a change may take that is being made.
+const LONGEST_CHANGE: Duration = Duration::from_secs(600);
+
+const CLOSED: &str = "Not saved: the store is closed.";
+const NO_ROOM: &str = "Not saved: 64 MiB wait to be saved already, and there is no room for more.";
 
 /// How long the end of the store may take beyond its last tries.
 const ENDING: Duration = Duration::from_secs(1);
@@ -98,27 +107,49 @@ impl Database {
 
     /// Queues work and waits for its outcome; an error is the reason why it still waits.
     pub(super) fn write(&self, work: Work) -> Result<Outcome, String> {
-        self.write_within(PATIENCE, work)
-    }
-
-    /// The same for what may take long, and for which nobody waits but the command that does it.
-    pub(super) fn write_patiently(&self, work: Work) -> Result<Outcome, String> {
-        self.write_within(LONG_PATIENCE, work)
-    }
-
-    fn write_within(&self, patience: Duration, work: Work) -> Result<Outcome, String> {
-        const CLOSED: &str = "Not saved: the store is closed.";
-        const SLOW: &str = "Not saved yet: writing takes unusually long. It will be saved as soon as it can be.";
-        const NO_ROOM: &str = "Not saved: 64 MiB wait to be saved already, and there is no room for more.";
         let (outcome, outcomes) = bounded(1);
         let place = self.queue.push(work, outcome);
         let open = self.wake.send(Wake::Queue).is_ok();
         match place {
             _ if !open => Ok(Outcome::Refused(CLOSED.into())),
-            Place::Next => outcomes.recv_timeout(patience).map_err(|_| self.queue.trouble_or(SLOW)),
-            Place::Stuck(reason) => Err(reason),
+            Place::Next(_) => outcomes
+                .recv_timeout(PATIENCE)
+                .map_err(|_| self.queue.trouble_or(Trouble::Slow).of_rows()),
+            Place::Stuck(_, trouble) => Err(trouble.of_rows()),
             Place::NoRoom => Ok(Outcome::Refused(NO_ROOM.into())),
         }
+    }
+
+    /// Has something done that somebody asked for and is told of: now, or not at all. What can't be written is taken back,
+    /// so that it does not come about later; an error says why. It may take long where it can be done.
+    pub(super) fn change(&self, work: Work) -> Result<Outcome, String> {
+        let (outcome, outcomes) = bounded(1);
+        let place = self.queue.push(work, outcome);
+        let open = self.wake.send(Wake::Queue).is_ok();
+        match place {
+            _ if !open => Ok(Outcome::Refused(CLOSED.into())),
+            Place::Next(entry) | Place::Stuck(entry, _) => self.wait_for_change(&entry, &outcomes),
+            Place::NoRoom => Ok(Outcome::Refused(NO_ROOM.into())),
+        }
+    }
+
+    fn wait_for_change(&self, entry: &Arc<Entry>, outcomes: &Receiver<Outcome>) -> Result<Outcome, String> {
+        let begun = Instant::now();
+        while begun.elapsed() < LONGEST_CHANGE {
+            if let Ok(outcome) = outcomes.recv_timeout(PATIENCE) {
+                return Ok(outcome);
+            }
+            let is_short = self.queue.trouble().is_none_or(|trouble| trouble.is_short());
+            if is_short && begun.elapsed() < CHANGE_PATIENCE {
+                continue;
+            }
+            if let Some(trouble) = self.queue.take_back(entry) {
+                // What is behind it need not wait for the next try of this.
+                let _ended = self.wake.send(Wake::Queue);
+                return Err(trouble.of_change());
+            }
+        }
+        Err("it takes unusually long, and whether it was done shows later".to_owned())
     }
 
     /// Queues work whose outcome changes nothing for the caller.

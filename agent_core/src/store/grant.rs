@@ -65,7 +65,7 @@ impl Store {
     /// # Errors
     /// When that can't be written.
     pub fn revoke(&self, id: i64) -> Result<(), StoreError> {
-        match self.database().write(Work::Grant(GrantChange::Revoke(id))) {
+        match self.database().change(Work::Grant(GrantChange::Revoke(id))) {
             Ok(Outcome::Written) => Ok(()),
             Ok(Outcome::Held(held)) => Err(StoreError::Revoke {
                 id,

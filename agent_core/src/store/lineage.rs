@@ -71,7 +71,7 @@ impl Store {
     }
 
     fn change(&self, id: &SessionId, work: Work) -> Result<(), ChangeError> {
-        let outcome = self.database().write(work);
+        let outcome = self.database().change(work);
         self.changed(id, outcome)
     }
 
@@ -127,10 +127,14 @@ impl Store {
     /// written now.
     pub fn rename(&self, id: &SessionId, text: &str) -> Result<String, Renamed> {
         let wanted = title::from_text(text)?;
+        let before = self.database().given.of(id);
         let title = self.claim_title(id, wanted)?;
         let work = Work::Rename(id.clone(), title.clone());
-        self.change(id, work)?;
-        Ok(title)
+        let changed = self.change(id, work);
+        if changed.is_err() {
+            self.database().given.put_back(id, before);
+        }
+        Ok(changed.map(|()| title)?)
     }
 
     /// Puts a session aside, or takes it back: lists and searches leave it out, and it can be opened as before.
@@ -164,7 +168,7 @@ impl Store {
     /// When there is a session of its id, or it can't be written.
     pub fn import(&self, import: Import) -> Result<(), ImportError> {
         let import = Importing::new(import)?;
-        match self.database().write_patiently(Work::Import(Box::new(import))) {
+        match self.database().change(Work::Import(Box::new(import))) {
             Ok(Outcome::Written) => Ok(()),
             Ok(Outcome::Held(held)) => Err(ImportError::NotNow(held.to_string())),
             Ok(Outcome::Refused(reason)) | Err(reason) => Err(ImportError::NotNow(reason)),
@@ -186,7 +190,7 @@ impl Store {
     /// # Errors
     /// When it has been used since, or it can't be removed now.
     pub fn prune(&self, candidate: &Candidate) -> Result<(), ChangeError> {
-        let outcome = self.database().write_patiently(Work::Prune(candidate.clone()));
+        let outcome = self.database().change(Work::Prune(candidate.clone()));
         self.changed(&candidate.id, outcome)
     }
 
@@ -202,7 +206,7 @@ impl Store {
         if holders::has_others(path) {
             return Ok(Room::Later(free));
         }
-        match self.database().write_patiently(Work::Vacuum) {
+        match self.database().change(Work::Vacuum) {
             Ok(Outcome::Written) => Ok(Room::Given(free)),
             Ok(Outcome::Held(held)) => Err(ChangeError::Held(held)),
             Ok(Outcome::Refused(reason)) | Err(reason) => Err(ChangeError::NotNow(reason)),

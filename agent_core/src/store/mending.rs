@@ -13,7 +13,8 @@ impl Database {
             return Err(SearchError::BrokenIndex { reason });
         }
         if self.queue.has_reindex() {
-            let reason = self.queue.trouble().unwrap_or_else(|| IN_WORK.into());
+            let trouble = self.queue.trouble();
+            let reason = trouble.map_or_else(|| IN_WORK.into(), |trouble| trouble.of_rows());
             return Err(SearchError::NoIndex { reason });
         }
         tracing::warn!(error = %damage, "the index of the history is made anew");

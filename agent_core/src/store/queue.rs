@@ -14,6 +14,7 @@ use super::grant::GrantChange;
 use super::import::Importing;
 use super::passage::OwnTurns;
 use super::prune::Candidate;
+use super::trouble::Trouble;
 use super::{SessionRecord, index};
 use crate::event::Envelope;
 use crate::id::SessionId;
@@ -117,8 +118,10 @@ pub(super) struct Queue {
 struct State {
     entries: VecDeque<Arc<Entry>>,
     size: usize,
+    /// The first entry is being written at this moment.
+    is_at_work: bool,
     /// Why the first entry can't be written now. While it is set nobody waits.
-    trouble: Option<String>,
+    trouble: Option<Trouble>,
     /// Sessions that have no row yet. One leaves with its first row, or with its release.
     created: HashMap<SessionId, Arc<SessionRecord>>,
     /// Why rows that had waited were refused when nobody waited for them any more; told with the session's next append.
@@ -130,9 +133,9 @@ struct State {
 /// How an entry got into the queue.
 pub(super) enum Place {
     /// The writer will come to it.
-    Next,
+    Next(Arc<Entry>),
     /// It waits behind what can't be written now; the reason.
-    Stuck(String),
+    Stuck(Arc<Entry>, Trouble),
     /// There is no room; it is not there.
     NoRoom,
 }
@@ -144,14 +147,49 @@ impl Queue {
         if state.size + size > ROOM && !state.entries.is_empty() {
             return Place::NoRoom;
         }
+        // What was tried in vain and taken back says nothing of this.
+        if state.entries.is_empty() {
+            state.trouble.take_if(|trouble| !trouble.is_final());
+        }
         let stuck = state.trouble.clone().filter(|_| !state.entries.is_empty());
         state.size += size;
-        state.entries.push_back(Arc::new(Entry { work, outcome, size }));
-        stuck.map_or(Place::Next, Place::Stuck)
+        let entry = Arc::new(Entry { work, outcome, size });
+        state.entries.push_back(entry.clone());
+        match stuck {
+            Some(trouble) => Place::Stuck(entry, trouble),
+            None => Place::Next(entry),
+        }
     }
 
-    pub(super) fn first(&self) -> Option<Arc<Entry>> {
-        self.state.lock().entries.front().cloned()
+    pub(super) fn is_empty(&self) -> bool {
+        self.state.lock().entries.is_empty()
+    }
+
+    /// The first entry, which nobody takes back before it is finished or let be.
+    pub(super) fn begin_first(&self) -> Option<Arc<Entry>> {
+        let mut state = self.state.lock();
+        let first = state.entries.front().cloned();
+        state.is_at_work = first.is_some();
+        first
+    }
+
+    /// Leaves the first entry where it is, for another try.
+    pub(super) fn let_first_be(&self) {
+        self.state.lock().is_at_work = false;
+    }
+
+    /// Takes an entry away that is not being written; why it was not written yet, if that is known. Nothing if it is
+    /// being written, or was.
+    pub(super) fn take_back(&self, entry: &Arc<Entry>) -> Option<Trouble> {
+        let mut state = self.state.lock();
+        let place = state.entries.iter().position(|other| Arc::ptr_eq(other, entry))?;
+        if place == 0 && state.is_at_work {
+            return None;
+        }
+        let trouble = state.trouble.clone().unwrap_or(Trouble::Slow);
+        state.entries.remove(place);
+        state.size -= entry.size;
+        Some(trouble)
     }
 
     /// Takes the first entry away and says what became of it.
@@ -159,6 +197,7 @@ impl Queue {
         let entry = {
             let mut state = self.state.lock();
             state.trouble = None;
+            state.is_at_work = false;
             let entry = state.entries.pop_front().expect("only the writer takes entries away");
             state.size -= entry.size;
             match (&entry.work, &outcome) {
@@ -193,22 +232,22 @@ impl Queue {
     }
 
     /// Says why the first entry can't be written, and whether that is news.
-    pub(super) fn set_trouble(&self, reason: &str) -> bool {
-        let old = self.state.lock().trouble.replace(reason.to_owned());
-        old.as_deref() != Some(reason)
+    pub(super) fn set_trouble(&self, trouble: Trouble) -> bool {
+        let old = self.state.lock().trouble.replace(trouble.clone());
+        old.is_none_or(|old| old != trouble)
     }
 
     /// The reason for the wait, or `guess` if nobody knows a better one yet.
-    pub(super) fn trouble_or(&self, guess: &str) -> String {
+    pub(super) fn trouble_or(&self, guess: Trouble) -> Trouble {
         let mut state = self.state.lock();
         if state.entries.is_empty() {
-            return guess.to_owned();
+            return guess;
         }
-        state.trouble.get_or_insert_with(|| guess.to_owned()).clone()
+        state.trouble.get_or_insert(guess).clone()
     }
 
     /// Why the first entry can't be written now, where somebody knows.
-    pub(super) fn trouble(&self) -> Option<String> {
+    pub(super) fn trouble(&self) -> Option<Trouble> {
         self.state.lock().trouble.clone()
     }
 

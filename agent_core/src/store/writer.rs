@@ -143,6 +143,10 @@ impl Writer {
 
     fn work(&mut self) {
         let now = Instant::now();
+        // What was tried in vain was taken back.
+        if self.queue.is_empty() {
+            self.retry = None;
+        }
         if self.retry.is_none_or(|(at, _)| at <= now) {
             self.drain();
         }
@@ -168,9 +172,9 @@ impl Writer {
                 true
             }
             Err(error) => {
-                let reason = not_open(&error);
-                *self.closed.0.lock() = Some(reason.clone());
-                self.queue.set_trouble(&reason);
+                let trouble = not_open(&error);
+                *self.closed.0.lock() = Some(trouble.of_rows());
+                self.queue.set_trouble(trouble);
                 self.retry_later();
                 false
             }
@@ -184,7 +188,7 @@ impl Writer {
 
     /// Writes the queue from the front until it is empty or something can't be written now.
     fn drain(&mut self) {
-        while let Some(entry) = self.queue.first()
+        while let Some(entry) = self.queue.begin_first()
             && self.may_write()
             && self.is_open()
         {
@@ -200,9 +204,15 @@ impl Writer {
                 Err(Fault::Refused(reason)) => self.refuse_first(reason),
                 Err(Fault::Index(error)) => match self.mend_index(&error) {
                     Ok(()) => continue,
-                    Err(error) => return self.wait(&error),
+                    Err(error) => {
+                        self.wait(&error);
+                        break;
+                    }
                 },
-                Err(Fault::Sql(error)) if can_heal(&error) => return self.wait(&error),
+                Err(Fault::Sql(error)) if can_heal(&error) => {
+                    self.wait(&error);
+                    break;
+                }
                 Err(Fault::Sql(error)) => {
                     self.refuse_first(format!("Not saved: {} refuses it ({error}).", self.place()))
                 }
@@ -210,6 +220,7 @@ impl Writer {
             self.retry = None;
             self.is_mended = false;
         }
+        self.queue.let_first_be();
     }
 
     fn refuse_first(&self, reason: String) {

@@ -143,6 +143,27 @@ fn a_store_that_another_process_holds_is_busy_and_not_damaged() {
 }
 
 #[test]
+fn a_change_that_can_not_be_made_is_not_made_later() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    let session = create(&store, "a");
+    say(&store, &session, 1, "before");
+    let outside = Connection::open(folder.path().join("state.db")).unwrap();
+    outside.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let refused = store.archive(&session, true).unwrap_err().to_string();
+    assert!(
+        refused.contains("another program is writing") && refused.contains("nothing was changed"),
+        "{refused}"
+    );
+    outside.execute_batch("COMMIT").unwrap();
+    say(&store, &session, 2, "after");
+    let stored = store.session(&session).unwrap().unwrap();
+    assert_eq!((stored.archived_ms, stored.last_seq), (None, 2));
+    store.archive(&session, true).unwrap();
+    assert!(store.session(&session).unwrap().unwrap().archived_ms.is_some());
+}
+
+#[test]
 fn what_waits_when_the_store_ends_is_written_if_it_can_be() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(folder.path()).unwrap();

@@ -209,6 +209,23 @@ It asks first; without a terminal it needs --yes."
     },
 }
 
+impl SessionsCommand {
+    /// What it would do to the history; none for one that only reads.
+    pub(crate) fn change(&self) -> Option<&'static str> {
+        match self {
+            Self::List { .. } | Self::Show { .. } | Self::Search { .. } | Self::Export { .. } => None,
+            Self::Prune { dry_run: true, .. } => None,
+            Self::Import { .. } => Some("import a session"),
+            Self::Rename { .. } => Some("rename a session"),
+            Self::Archive { .. } => Some("archive sessions"),
+            Self::Unarchive { .. } => Some("unarchive sessions"),
+            Self::Fork { .. } => Some("fork a session"),
+            Self::Delete { .. } => Some("delete sessions"),
+            Self::Prune { dry_run: false, .. } => Some("prune sessions"),
+        }
+    }
+}
+
 /// What an export looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ExportFormat {

@@ -20,9 +20,10 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use agent_core::content::Content;
+use agent_core::content::{Content, plain_text};
 use agent_core::event::Envelope;
 use agent_core::runtime::Folders;
+use agent_core::slash;
 use agent_core::store::EndReason;
 use agent_core::visible;
 use crossbeam_channel::{Receiver, unbounded};
@@ -91,7 +92,9 @@ pub(crate) fn run(args: RunArgs, paths: Result<&Paths, NoHome>) -> Result<Exit, 
     let setup = Arc::new(UserSetup::new(paths.ok().cloned(), Environment::real()));
     // The session's own notice says what the user should know of the store.
     let wired = wiring::start(paths, setup, "run", args.prefer.clone().into(), |_| {});
-    let ended = work(&wired, &args, prompt, folders, &signals);
+    let content = vec![Content::text(prompt)];
+    let command = slash::is_command(&content).then(|| plain_text(&content));
+    let ended = work(&wired, &args, content, folders, &signals);
     wired.store.wait_at_the_end(LAST_WAIT);
     // That notice is no part of the final text, and does not come where no session is opened.
     let unseen = args.quiet || ended.as_ref().is_err_and(|fail| !fail.is_broken_pipe());
@@ -104,18 +107,26 @@ pub(crate) fn run(args: RunArgs, paths: Result<&Paths, NoHome>) -> Result<Exit, 
         Ok(_) | Err(_) => EndReason::Closed,
     });
     wired.store.close();
-    saved(&wired, ended)
+    saved(&wired, command.as_deref(), ended)
 }
 
-/// What a run comes to when its session is not stored: a failure, whatever the turn came to.
-fn saved(wired: &Wired, ended: Result<Exit, Fail>) -> Result<Exit, Fail> {
+/// What a run comes to when its session is not stored: a failure, whatever the turn came to. Of a slash command nothing
+/// else is left.
+fn saved(wired: &Wired, command: Option<&str>, ended: Result<Exit, Fail>) -> Result<Exit, Fail> {
     if wired.store.unsaved().is_empty() {
         return ended;
     }
-    let fail = Fail::new(
-        Exit::Failed,
-        "this session was not saved, or not all of it: the history could not be written. `agent doctor` says more",
-    );
+    let said = match (command, wired.store.trouble()) {
+        (Some(command), Some(trouble)) => {
+            format!("`{}` was not saved: {trouble}", visible::line(command.trim()))
+        }
+        (_, _) => {
+            "this session was not saved, or not all of it: the history could not be written. `agent doctor` says \
+                   more"
+                .to_owned()
+        }
+    };
+    let fail = Fail::new(Exit::Failed, said);
     match ended {
         Ok(Exit::Done) => Err(fail),
         Ok(_) | Err(_) => {
@@ -129,7 +140,7 @@ fn saved(wired: &Wired, ended: Result<Exit, Fail>) -> Result<Exit, Fail> {
 fn work(
     wired: &Wired,
     args: &RunArgs,
-    prompt: String,
+    content: Vec<Content>,
     folders: Folders,
     signals: &Receiver<Signal>,
 ) -> Result<Exit, Fail> {
@@ -138,10 +149,7 @@ fn work(
         return Ok(Exit::Interrupted);
     };
     let mut printer = printer(args);
-    let turn = wired
-        .runtime
-        .prompt(&session, vec![Content::text(prompt)])
-        .map_err(session::refused)?;
+    let turn = wired.runtime.prompt(&session, content).map_err(session::refused)?;
     let ended = follow::follow(wired, &session, turn, printer.as_mut(), signals);
     for command in wired.runtime.background(&session) {
         // Nobody is left to tell if stderr is closed.

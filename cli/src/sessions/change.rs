@@ -19,6 +19,7 @@ pub(super) fn fork(store: &Store, part: &str, upto: Option<u64>, json: bool) -> 
     if let Some(upto) = upto {
         has_past(store, &from, upto)?;
     }
+    let what = format!("fork the session {from}");
     let forked = store.fork(Fork {
         from,
         upto,
@@ -27,7 +28,7 @@ pub(super) fn fork(store: &Store, part: &str, upto: Option<u64>, json: bool) -> 
         folders: None,
         set: None,
     });
-    let session = forked.map_err(refused)?;
+    let session = forked.map_err(|error| refused(&what, error))?;
     if json {
         return print_json(&SessionJson::from(&session));
     }
@@ -80,7 +81,7 @@ pub(super) fn rename(store: &Store, part: &str, title: &str) -> Result<(), Fail>
             )?;
             Ok(())
         }
-        Err(Renamed::Change(error)) => Err(refused(error)),
+        Err(Renamed::Change(error)) => Err(refused(&format!("rename the session {session}"), error)),
         Err(error @ (Renamed::Bad(_) | Renamed::Taken { .. })) => {
             Err(Fail::usage(format!("can't call the session {session} so: {error}")))
         }
@@ -89,8 +90,11 @@ pub(super) fn rename(store: &Store, part: &str, title: &str) -> Result<(), Fail>
 
 /// Puts sessions aside, or takes them back; none of them where one of the ids means no session.
 pub(super) fn archive(store: &Store, parts: &[String], is_archived: bool) -> Result<(), Fail> {
+    let doing = if is_archived { "archive" } else { "unarchive" };
     for session in found(store, parts)? {
-        store.archive(&session, is_archived).map_err(refused)?;
+        store
+            .archive(&session, is_archived)
+            .map_err(|error| refused(&format!("{doing} the session {session}"), error))?;
         let done = if is_archived { "archived" } else { "back in the list" };
         writeln!(terminal::stderr(), "{done}: {session}")?;
     }
@@ -109,7 +113,9 @@ pub(super) fn delete(store: &Store, parts: &[String]) -> Result<(), Fail> {
     }
     for session in found(store, parts)? {
         let title = store.session(&session)?.and_then(|record| record.title);
-        store.delete(&session).map_err(refused)?;
+        store
+            .delete(&session)
+            .map_err(|error| refused(&format!("delete the session {session}"), error))?;
         let title = visible::line(&masked(title.as_deref().unwrap_or(NO_TITLE)));
         writeln!(terminal::stderr(), "deleted {session}  {title}")?;
     }
@@ -124,9 +130,14 @@ fn found(store: &Store, parts: &[String]) -> Result<Vec<SessionId>, Fail> {
     Ok(sessions)
 }
 
-pub(super) fn refused(error: ChangeError) -> Fail {
-    match error {
-        ChangeError::Unknown(_) => Fail::new(Exit::NoSession, error),
-        ChangeError::Held(_) | ChangeError::NotNow(_) | ChangeError::Store(_) => error.into(),
+/// Why a session is as it was; `what` was to be done.
+fn refused(what: &str, error: ChangeError) -> Fail {
+    let exit = match &error {
+        ChangeError::Unknown(_) => Exit::NoSession,
+        ChangeError::Held(_) | ChangeError::NotNow(_) | ChangeError::Store(_) => Exit::Failed,
+    };
+    Fail {
+        exit,
+        error: anyhow::Error::new(error).context(format!("can't {what}")),
     }
 }

@@ -68,7 +68,13 @@ fn remove(store: &Store, candidates: &[Candidate], how: &How) -> Result<(), Fail
     for candidate in candidates {
         match store.prune(candidate) {
             Ok(()) => gone.push(candidate.clone()),
-            Err(error) => kept.push(format!("{} stays: {error}", candidate.id)),
+            Err(error) => {
+                kept.push(format!("{} stays: {error}", candidate.id));
+                // What keeps the database from being written keeps them all.
+                if store.trouble().is_some() {
+                    break;
+                }
+            }
         }
     }
     if how.json {
@@ -79,7 +85,7 @@ fn remove(store: &Store, candidates: &[Candidate], how: &How) -> Result<(), Fail
     }
     writeln!(terminal::stderr(), "{} deleted", count(gone.len()))?;
     make_room(store)?;
-    match kept.len() {
+    match candidates.len() - gone.len() {
         0 => Ok(()),
         stay => Err(Fail::new(
             Exit::Failed,

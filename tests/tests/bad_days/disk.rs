@@ -510,3 +510,53 @@ fn a_run_on_a_full_disk_ends_with_a_failure() {
     assert_eq!(status.code(), Some(1), "{errors}");
     assert!(errors.contains("this session was not saved"), "{errors}");
 }
+
+/// A home on a small disk of its own with one session and then so many bytes of room, where a script goes on: it has the
+/// program in `$1`, and the session in `$id`.
+fn on_a_full_disk(home: &Home, spare: u32, script: &str) -> Option<std::process::Command> {
+    let script = format!(
+        "mount -t tmpfs -o size=1m,mode=700 tmpfs \"$TALARIA_HOME\" && \
+         \"$1\" run --quiet 'say one' > /dev/null && \
+         id=$(\"$1\" sessions list | tail -n 1 | cut -d ' ' -f 1) && \
+         {{ cat /dev/zero > \"$TALARIA_HOME/filler\" 2>/dev/null; truncate -s -{spare} \"$TALARIA_HOME/filler\"; {script}; }}"
+    );
+    with_mounts(home, &script)
+}
+
+#[test]
+fn a_change_on_a_full_disk_is_a_failure_that_changes_nothing_and_promises_nothing() {
+    let changes = [
+        ("sessions rename \"$id\" New", "rename"),
+        ("sessions fork \"$id\"", "fork"),
+        ("sessions archive \"$id\"", "archive"),
+        ("sessions delete \"$id\"", "delete"),
+        ("run --quiet --session \"$id\" '/title New'", "`/title New`"),
+    ];
+    // Without any room the database can't even be opened; with a little it can't be written.
+    for (spare, changes) in [(0, &changes[..4]), (49_152, &changes[..])] {
+        for (change, what) in changes {
+            let home = Home::with_config("");
+            let script = format!(
+                "\"$1\" {change}; echo \"code $?\"; rm \"$TALARIA_HOME/filler\"; \"$1\" sessions list --archived"
+            );
+            let Some(command) = on_a_full_disk(&home, spare, &script) else {
+                return;
+            };
+            let (_, out, errors) = run(command, "");
+            if spare > 0 && out.contains("code 0") {
+                // Small enough for what was left.
+                continue;
+            }
+            assert!(out.contains("code 1"), "{change}: {out} {errors}");
+            assert!(
+                errors.contains(what) && errors.contains("full") && errors.contains("nothing was changed"),
+                "{change}: {errors}"
+            );
+            assert!(errors.contains("make room there"), "{change}: {errors}");
+            let error = errors.lines().last().unwrap();
+            assert!(!error.contains("will be"), "{change}: {error}");
+            assert!(out.contains("  say one  ") && !out.contains("New"), "{change}: {out}");
+            assert!(!out.contains("[archived]") && out.lines().count() == 3, "{change}: {out}");
+        }
+    }
+}

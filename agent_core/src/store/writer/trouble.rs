@@ -7,6 +7,7 @@ use rusqlite::config::DbConfig;
 
 use super::Writer;
 use crate::store::log::Loss;
+use crate::store::trouble::Trouble;
 
 impl Writer {
     /// Whether anything may be written; gives up if the log was replaced. To be asked before each write.
@@ -21,8 +22,8 @@ impl Writer {
                 Loss::DatabaseReplaced => format!("another file has taken the place of the session database {place}"),
                 Loss::DatabaseDeleted => format!("the session database {place} was deleted"),
             };
-            self.give_up(&format!(
-                "Not saved: {what}. This session goes on in memory only. End all agents and start again."
+            self.give_up(format!(
+                "{what}. This session goes on in memory only. End all agents and start again."
             ));
         }
         !self.damaged
@@ -32,22 +33,22 @@ impl Writer {
         let place = self.place();
         let code = error.sqlite_error_code();
         self.is_busy = matches!(code, Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked));
-        let reason = match code {
-            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => format!(
-                "Not saved yet: another program is writing to {place}. It will be saved as soon as that program is done."
-            ),
+        let trouble = match code {
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Trouble::Busy { place },
             Some(ErrorCode::DiskFull) => {
                 self.is_full = true;
-                format!(
-                    "Not saved yet: the disk that holds {place} is full. It will be saved as soon as there is room."
-                )
+                Trouble::Full { place }
             }
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
                 return self.give_up_damaged(&error.to_string());
             }
-            _ => format!("Not saved yet: can't write to {place} ({error}). It will be tried again."),
+            _ => Trouble::Fault {
+                place,
+                why: error.to_string(),
+            },
         };
-        if self.queue.set_trouble(&reason) {
+        let reason = trouble.of_rows();
+        if self.queue.set_trouble(trouble) {
             tracing::warn!(reason, "can't store now");
         }
         self.retry_later();
@@ -64,8 +65,8 @@ impl Writer {
 
     pub(super) fn give_up_damaged(&mut self, fault: &str) {
         if !self.damaged {
-            self.give_up(&format!(
-                "Not saved: the session database {} is damaged ({fault}). This session goes on in memory only. End all \
+            self.give_up(format!(
+                "the session database {} is damaged ({fault}). This session goes on in memory only. End all \
                  agents, then run `agent doctor --repair`, which saves what can be read.",
                 self.place()
             ));
@@ -73,11 +74,11 @@ impl Writer {
     }
 
     /// Stops writing for good. Not even the end of the connection moves the log into the database then.
-    pub(super) fn give_up(&mut self, reason: &str) {
-        tracing::error!(reason, "nothing is stored any more");
+    pub(super) fn give_up(&mut self, why: String) {
+        tracing::error!(why, "nothing is stored any more");
         self.damaged = true;
         self.retry = None;
-        self.queue.set_trouble(reason);
+        self.queue.set_trouble(Trouble::GivenUp { why });
         let connection = self.connection.lock();
         if let Err(error) = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true) {
             tracing::error!(%error, "the log may be moved into the database at the end");
