@@ -41,6 +41,7 @@ mod room;
 mod schema;
 mod search;
 mod session;
+mod still;
 mod titles;
 mod trouble;
 mod value;
@@ -108,6 +109,41 @@ impl Store {
             location.warning(),
             None,
         ))
+    }
+
+    /// Opens the store to look at what is in it: also where nothing can be written, and then without making or changing
+    /// any file.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open), and where nothing can be written also when a log beside the database can't be read.
+    pub fn open_to_read(folder: &Path) -> Result<Self, StoreError> {
+        let database = folder.join("state.db");
+        if still::is_needed(folder) {
+            return Self::open_still(folder);
+        }
+        // To open it is to make files beside it, for which there may be no room.
+        if location::is_full(&database)
+            && database.is_file()
+            && let Ok(store) = Self::open_still(folder)
+        {
+            return Ok(store);
+        }
+        match Self::open(folder) {
+            Err(error) if error.is_full() && database.is_file() => {
+                let still = Self::open_still(folder);
+                still.map_err(|unread| match matches!(unread, StoreError::StillLog { .. }) {
+                    true => unread,
+                    false => error,
+                })
+            }
+            opened => opened,
+        }
+    }
+
+    fn open_still(folder: &Path) -> Result<Self, StoreError> {
+        let path = folder.join("state.db");
+        let still = still::open(&path)?;
+        Ok(Self::of(Database::still(still, path), None, None))
     }
 
     /// A store in a folder whose disk was full when it was to be opened. What is to be stored waits in memory, and each

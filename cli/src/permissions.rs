@@ -16,10 +16,12 @@ use crate::wiring::{self, Store};
 
 /// Does what the command says.
 pub(crate) fn permissions(command: PermissionsCommand, paths: Result<&Paths, NoHome>) -> Result<Exit, Fail> {
-    let store = wiring::stored(paths?);
+    let paths = paths?;
     let store = match command {
-        PermissionsCommand::List { .. } => store,
-        PermissionsCommand::Revoke { .. } => store.context("can't take back a permission, and nothing was changed"),
+        PermissionsCommand::List { .. } => wiring::stored_to_read(paths),
+        PermissionsCommand::Revoke { .. } => {
+            wiring::stored(paths).context("can't take back a permission, and nothing was changed")
+        }
     }?;
     let done = match command {
         PermissionsCommand::List { json: true } => list_json(&store),

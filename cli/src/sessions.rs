@@ -138,7 +138,7 @@ pub(crate) fn sessions(command: SessionsCommand, paths: Result<&Paths, NoHome>) 
 fn open(command: &SessionsCommand, paths: &Paths) -> anyhow::Result<Store> {
     match command.change() {
         Some(what) => wiring::stored(paths).with_context(|| format!("can't {what}, and nothing was changed")),
-        None => wiring::stored(paths),
+        None => wiring::stored_to_read(paths),
     }
 }
 

@@ -98,6 +98,11 @@ fn open_store(paths: Result<&Paths, NoHome>) -> Store {
     }
 }
 
+/// Opens the store on disk to look at what is in it.
+pub(crate) fn stored_to_read(paths: &Paths) -> anyhow::Result<Store> {
+    Ok(Store::open_to_read(&paths.state)?)
+}
+
 /// Opens the store on disk.
 pub(crate) fn stored(paths: &Paths) -> anyhow::Result<Store> {
     Ok(Store::open(&paths.state)?)

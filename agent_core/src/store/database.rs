@@ -13,6 +13,7 @@ use super::error::StoreError;
 use super::index;
 use super::queue::{Entry, Outcome, Place, Queue, Work};
 use super::reader::Readers;
+use super::still::Still;
 use super::titles::Given;
 use super::trouble::Trouble;
 use super::writer::{LAST_TRY, Wake, Writer};
@@ -80,6 +81,17 @@ impl Database {
         let readers = Readers::of_file(&path, &nothing);
         let closed = Closed(Arc::new(Mutex::new(Some(reason))));
         Self::start(nothing, readers, Some(path), closed)
+    }
+
+    /// Looks at a file that can't be written.
+    pub(super) fn still(still: Still, path: PathBuf) -> Self {
+        let nothing = Connection::open_in_memory().expect("the library has opened one in every test");
+        let nothing = Arc::new(Mutex::new(nothing));
+        let readers = Readers::of_still(still, &path, &nothing);
+        let database = Self::start(nothing, readers, Some(path), Closed::default());
+        // The writer has just been started, and lives until the store is closed.
+        let _ended = database.wake.send(Wake::Still);
+        database
     }
 
     /// Begins to work in memory.
@@ -168,18 +180,28 @@ impl Database {
         query: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
         self.closed.check()?;
-        self.readers.read(query).map_err(|source| match is_damage(&source) {
+        let read = self.readers.read(query).map_err(|source| match is_damage(&source) {
             true => self.damaged(source),
             false => self.cannot_read(what, source),
-        })
+        });
+        self.check_still()?;
+        read
+    }
+
+    /// What was read while somebody wrote may be anything.
+    fn check_still(&self) -> Result<(), StoreError> {
+        match &self.path {
+            Some(path) if !self.readers.are_still(path) => Err(StoreError::Changed { path: path.clone() }),
+            Some(_) | None => Ok(()),
+        }
     }
 
     /// Runs a query that may take long, beside all others.
     pub(super) fn search<T>(&self, query: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
         self.closed.check()?;
-        self.readers
-            .search(query)
-            .map_err(|source| self.cannot_read("what was said".into(), source))
+        let found = self.readers.search(query);
+        self.check_still()?;
+        found.map_err(|source| self.cannot_read("what was said".into(), source))
     }
 
     /// What is damaged is not written to either.

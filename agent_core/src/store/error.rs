@@ -120,6 +120,43 @@ pub enum StoreError {
         /// The last one this program knows.
         known: i64,
     },
+    /// The database has an older form, which can't be changed where nothing can be written.
+    #[error(
+        "{} has schema {found}, and this program reads schema {known}: it is brought to that when its folder can be \
+         written and its disk has room", path.display()
+    )]
+    OldAndStill {
+        /// The database.
+        path: PathBuf,
+        /// Its schema.
+        found: usize,
+        /// The one that can be read.
+        known: usize,
+    },
+    /// What was said last is in a log, which can't be read where nothing can be written.
+    #[error(
+        "{} holds what was said last, and can't be read while {}: {}", log.display(),
+        if *is_full { "its disk is full" } else { "its folder can't be written" },
+        if *is_full { "make room there".to_owned() } else {
+            format!("make that writable, or copy it and {} into a folder of your own and set TALARIA_HOME to that", path.display())
+        }
+    )]
+    StillLog {
+        /// The database.
+        path: PathBuf,
+        /// The log.
+        log: PathBuf,
+        /// The disk is full.
+        is_full: bool,
+        /// Why, if that was tried.
+        source: Option<rusqlite::Error>,
+    },
+    /// The database was read without a lock, since nobody could write to it; and somebody did.
+    #[error("another process has written to {} while it was read: try again", path.display())]
+    Changed {
+        /// The database.
+        path: PathBuf,
+    },
     /// The database that the sessions are in can't be used.
     #[error("{reason}")]
     Unread {

@@ -12,6 +12,7 @@ use rusqlite::ffi::SQLITE_IOERR_SHORT_READ;
 use rusqlite::{Connection, Row, params};
 
 use super::record::Dated;
+use super::still::{Facts, Still};
 use super::value::{column, count};
 use super::{blob, schema};
 use crate::event::Envelope;
@@ -31,6 +32,8 @@ pub(super) enum Readers {
     File { reads: Box<Pool>, searches: Box<Pool> },
     /// To the connection that also writes.
     Memory(Arc<Mutex<Connection>>),
+    /// To one that reads a file to which nobody writes.
+    Still(Box<Mutex<Connection>>, Facts),
 }
 
 /// Connections that only read.
@@ -56,11 +59,28 @@ impl Readers {
         }
     }
 
+    /// The same for a file that can't be written.
+    pub(super) fn of_still(still: Still, path: &Path, writer: &Arc<Mutex<Connection>>) -> Self {
+        match still {
+            Still::Shared => Self::of_file(path, writer),
+            Still::Alone(connection, facts) => Self::Still(Box::new(Mutex::new(connection)), facts),
+        }
+    }
+
+    /// Whether nobody has begun to write to the file where that would go unnoticed.
+    pub(super) fn are_still(&self, path: &Path) -> bool {
+        match self {
+            Self::Still(_, facts) => facts.hold(path),
+            Self::File { .. } | Self::Memory(_) => true,
+        }
+    }
+
     /// Runs a query. It sees the database as one moment had it only within a single statement.
     pub(super) fn read<T>(&self, query: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> rusqlite::Result<T> {
         match self {
             Self::File { reads, .. } => reads.read(query),
             Self::Memory(connection) => query(&connection.lock()),
+            Self::Still(connection, _) => query(&connection.lock()),
         }
     }
 
@@ -69,6 +89,7 @@ impl Readers {
         match self {
             Self::File { searches, .. } => searches.read(query),
             Self::Memory(connection) => query(&connection.lock()),
+            Self::Still(connection, _) => query(&connection.lock()),
         }
     }
 
@@ -79,7 +100,7 @@ impl Readers {
                 reads.close();
                 searches.close();
             }
-            Self::Memory(_) => {}
+            Self::Memory(_) | Self::Still(..) => {}
         }
     }
 }

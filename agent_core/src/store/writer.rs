@@ -42,6 +42,8 @@ pub(super) enum Wake {
     Begun(Arc<Pending>),
     /// A message has enough text to store it now.
     Full(Arc<Pending>),
+    /// The file can't be written, and is only looked at.
+    Still,
     /// Somebody who only read has met damage; why it is some, in SQLite's words.
     Damaged(String),
     /// The store ends; another program that writes is waited for this long. The other side hears the end by that of its
@@ -121,6 +123,7 @@ impl Writer {
                 Err(RecvTimeoutError::Timeout) => {}
                 Ok(Wake::Begun(pending)) => self.due.push((Instant::now() + PIECE_AGE, pending)),
                 Ok(Wake::Full(pending)) => self.due.push((Instant::now(), pending)),
+                Ok(Wake::Still) => self.only_look(),
                 Ok(Wake::Damaged(fault)) => self.give_up_damaged(&fault),
                 // The sender drops when this returns, and so tells that all is done.
                 Ok(Wake::Close(_closed, patience)) => return self.finish(patience),

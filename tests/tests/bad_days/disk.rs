@@ -560,3 +560,67 @@ fn a_change_on_a_full_disk_is_a_failure_that_changes_nothing_and_promises_nothin
         }
     }
 }
+
+/// Mounts the home so that nothing in it can be written, and goes on with a script.
+fn read_only(home: &Home, script: &str) -> Option<std::process::Command> {
+    let mounts = "mount --bind \"$TALARIA_HOME\" \"$TALARIA_HOME\" && \
+                  mount -o remount,bind,ro \"$TALARIA_HOME\" && ";
+    with_mounts(home, &format!("{mounts}{{ {script}; }}"))
+}
+
+const LOOKS: &str = "\"$1\" sessions list && \"$1\" sessions search quince && \"$1\" sessions show \"$SESSION\"";
+
+fn check_looks(command: std::process::Command) {
+    let (status, out, errors) = run(command, "");
+    assert!(status.success(), "{out} {errors}");
+    assert_eq!(out.matches("TITLE").count(), 1, "{out}");
+    assert!(out.contains("user: say **quince**") && out.contains("> say quince"), "{out}");
+    assert_eq!(errors, "");
+}
+
+#[test]
+fn a_history_that_can_only_be_read_is_listed_searched_and_shown() {
+    let home = Home::new();
+    let (mut client, session) = Client::with_session(&home);
+    assert_eq!(client.prompt(&session, "say quince"), "end_turn");
+    assert!(client.close().success());
+    let Some(mut command) = read_only(&home, LOOKS) else {
+        return;
+    };
+    command.env("SESSION", &session);
+    check_looks(command);
+
+    // An agent that died has left its log. What is only in there is read, or it is said that it can't be.
+    let mut client = Client::initialized(&home, json!({}));
+    load(&mut client, &session, &home.workspace()).unwrap();
+    assert_eq!(client.prompt(&session, "say medlar"), "end_turn");
+    client.kill();
+    let log = home.state().join("state.db-wal");
+    assert!(fs::metadata(&log).unwrap().len() > 0);
+    let last = "\"$1\" sessions search medlar";
+    let (status, out, errors) = run(read_only(&home, last).unwrap(), "");
+    assert!(status.success() && out.contains("say **medlar**"), "{out} {errors}");
+    fs::remove_file(home.state().join("state.db-shm")).unwrap();
+    let (status, out, errors) = run(read_only(&home, "\"$1\" sessions list").unwrap(), "");
+    assert_eq!((status.code(), out.as_str()), (Some(1), ""), "{errors}");
+    assert!(
+        errors.contains("state.db-wal holds what was said last") && errors.contains("its folder can't be written"),
+        "{errors}"
+    );
+}
+
+#[test]
+fn a_history_on_a_full_disk_is_listed_searched_and_shown() {
+    let home = Home::with_config("");
+    let looks = "\"$1\" sessions list && \"$1\" sessions search one && \"$1\" sessions show \"$id\"";
+    let files = "ls -l \"$TALARIA_HOME\" | grep state.db >&2";
+    let Some(command) = on_a_full_disk(&home, 0, &format!("{files}; {looks}; {files}")) else {
+        return;
+    };
+    let (status, out, errors) = run(command, "");
+    assert!(status.success(), "{out} {errors}");
+    assert!(out.contains("user: say **one**") && out.contains("> say one"), "{out}");
+    let files: Vec<&str> = errors.lines().collect();
+    assert_eq!(files.len() % 2, 0, "{errors}");
+    assert_eq!(files[..files.len() / 2], files[files.len() / 2..], "{errors}");
+}

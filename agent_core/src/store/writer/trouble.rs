@@ -73,6 +73,13 @@ impl Writer {
         }
     }
 
+    /// Never writes anything.
+    pub(super) fn only_look(&mut self) {
+        self.damaged = true;
+        let why = format!("{} can't be written.", self.place());
+        self.queue.set_trouble(Trouble::GivenUp { why });
+    }
+
     /// Stops writing for good. Not even the end of the connection moves the log into the database then.
     pub(super) fn give_up(&mut self, why: String) {
         tracing::error!(why, "nothing is stored any more");
