@@ -3,6 +3,7 @@
 //! Writes are queued to one thread and answered when they are committed, or after a second with the reason why they
 //! still wait; reads see what waits as if it were stored. Nothing here knows what a turn is.
 
+mod absent;
 mod append;
 mod backup;
 mod blob;
@@ -92,8 +93,21 @@ type Opening = LazyLock<Opened, Box<dyn FnOnce() -> Opened + Send>>;
 struct Opened {
     database: Arc<Database>,
     warning: Option<String>,
+    /// What is to be said of a database that was there before.
+    absent: Option<String>,
     /// Why the sessions that there are can't be read, where this store stands in for theirs.
     unread: Option<String>,
+}
+
+impl Opened {
+    fn new(database: Database, warning: Option<String>) -> Self {
+        Self {
+            database: Arc::new(database),
+            warning,
+            absent: None,
+            unread: None,
+        }
+    }
 }
 
 impl Store {
@@ -104,11 +118,11 @@ impl Store {
     pub fn open(folder: &Path) -> Result<Self, StoreError> {
         let location = Location::prepare(folder)?;
         let connection = schema::open(&location)?;
-        Ok(Self::of(
-            Database::of_file(connection, location.database.clone()),
-            location.warning(),
-            None,
-        ))
+        let database = Database::of_file(connection, location.database.clone());
+        Ok(Self::of(Opened {
+            absent: location.absent.clone(),
+            ..Opened::new(database, location.warning())
+        }))
     }
 
     /// Opens the store to look at what is in it: also where nothing can be written, and then without making or changing
@@ -143,13 +157,13 @@ impl Store {
     fn open_still(folder: &Path) -> Result<Self, StoreError> {
         let path = folder.join("state.db");
         let still = still::open(&path)?;
-        Ok(Self::of(Database::still(still, path), None, None))
+        Ok(Self::of(Opened::new(Database::still(still, path), None)))
     }
 
     /// A store in a folder whose disk was full when it was to be opened. What is to be stored waits in memory, and each
     /// try to store it is one to open the database first.
     pub fn when_there_is_room(folder: &Path, error: &StoreError) -> Self {
-        Self::of(Database::unopened(folder, not_open(error).of_rows()), None, None)
+        Self::of(Opened::new(Database::unopened(folder, not_open(error).of_rows()), None))
     }
 
     /// A store that `open` opens when it is first used, so that a program that starts can answer before that.
@@ -175,15 +189,13 @@ impl Store {
 
     fn in_memory(warning: Option<String>, unread: Option<String>) -> Self {
         let connection = schema::open_memory().expect("the library has run the same steps in every test");
-        Self::of(Database::in_memory(connection), warning, unread)
+        Self::of(Opened {
+            unread,
+            ..Opened::new(Database::in_memory(connection), warning)
+        })
     }
 
-    fn of(database: Database, warning: Option<String>, unread: Option<String>) -> Self {
-        let opened = Opened {
-            database: Arc::new(database),
-            warning,
-            unread,
-        };
+    fn of(opened: Opened) -> Self {
         let store = Self(Arc::new(LazyLock::new(Box::new(move || opened))));
         LazyLock::force(&store.0);
         store
@@ -203,7 +215,13 @@ impl Store {
 
     /// What the user should know about where things are saved.
     pub fn warning(&self) -> Option<String> {
-        self.0.warning.clone()
+        let warnings: Vec<String> = [self.absent(), self.0.warning.clone()].into_iter().flatten().collect();
+        (!warnings.is_empty()).then(|| warnings.join(" "))
+    }
+
+    /// What the user should know of a history that was there before, and that this store begins anew.
+    pub fn absent(&self) -> Option<String> {
+        self.0.absent.clone()
     }
 
     /// Remembers a new session. Its row is written with its first events; one that never has any leaves nothing.

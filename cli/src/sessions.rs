@@ -41,6 +41,9 @@ const NO_TITLE: &str = "(no title)";
 /// Does what the command says.
 pub(crate) fn sessions(command: SessionsCommand, paths: Result<&Paths, NoHome>) -> Result<Exit, Fail> {
     let store = open(&command, paths?)?;
+    if let Some(absent) = store.absent() {
+        writeln!(terminal::stderr(), "warning: {absent}")?;
+    }
     let done = match command {
         SessionsCommand::List { archived, json: true } => list_json(&store, archived_too(archived)),
         SessionsCommand::List { archived, json: false } => list_table(&store, archived_too(archived)),

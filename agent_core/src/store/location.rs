@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::error::StoreError;
-use super::lone_log;
+use super::{absent, lone_log};
 use crate::folder::private_folder;
 
 /// How long an opening process may hold up another.
@@ -23,6 +23,8 @@ pub(super) struct Location {
     pub(super) database: PathBuf,
     /// The disk can't carry the shared memory of a write-ahead log.
     pub(super) network: bool,
+    /// What is to be said of a database that was there before, and is begun anew.
+    pub(super) absent: Option<String>,
     _opening: File,
 }
 
@@ -31,9 +33,15 @@ impl Location {
     pub(super) fn prepare(folder: &Path) -> Result<Self, StoreError> {
         private_folder(folder)?;
         let opening = lock(&folder.join("state.lock"))?;
-        lone_log::check(&folder.join("state.db"))?;
-        make_database(&folder.join("state.db"))?;
-        let location = Self::locked(folder, opening)?;
+        let database = folder.join("state.db");
+        lone_log::check(&database)?;
+        let absent = absent::look(&database, &opening);
+        make_database(&database)?;
+        absent::mark(&opening);
+        let location = Self {
+            absent,
+            ..Self::locked(folder, opening)?
+        };
         check_size(&location.database)?;
         Ok(location)
     }
@@ -51,6 +59,7 @@ impl Location {
         Ok(Self {
             network: is_network(folder),
             database: folder.join("state.db"),
+            absent: None,
             _opening: opening,
         })
     }

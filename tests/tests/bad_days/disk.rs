@@ -624,3 +624,44 @@ fn a_history_on_a_full_disk_is_listed_searched_and_shown() {
     assert_eq!(files.len() % 2, 0, "{errors}");
     assert_eq!(files[..files.len() / 2], files[files.len() / 2..], "{errors}");
 }
+
+#[test]
+fn a_history_that_is_gone_is_told_once_with_its_copies() {
+    let told = "is not there any more, and a new one begins";
+    let list = |home: &Home| run(home.command(&["sessions", "list"]), "");
+
+    let home = Home::new();
+    let (_, _, errors) = list(&home);
+    assert!(!errors.contains(told), "the first one is no loss: {errors}");
+    run(home.command(&["run", "say one"]), "");
+    let database = home.state().join("state.db");
+    fs::remove_file(&database).unwrap();
+    let (status, _, errors) = list(&home);
+    assert!(status.success());
+    assert!(errors.contains(&format!("warning: the history file {} {told}", database.display())), "{errors}");
+    let (_, _, errors) = list(&home);
+    assert!(!errors.contains(told), "{errors}");
+
+    fs::remove_file(&database).unwrap();
+    let copies = ["state.db.schema-8.bak", "state.db.damaged-2026-11-30-181512Z"].map(|name| home.state().join(name));
+    for copy in &copies {
+        fs::write(copy, "a copy").unwrap();
+    }
+    let (_, shown, _) = run(home.command(&["doctor", "--offline"]), "");
+    for part in [told, copies[0].to_str().unwrap(), copies[1].to_str().unwrap()] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+
+    fs::remove_file(&database).unwrap();
+    let (mut client, session) = Client::with_session(&home);
+    assert_eq!(client.prompt(&session, "say two"), "end_turn");
+    assert_eq!(client.prompt(&session, "say three"), "end_turn");
+    assert_eq!(times_told(&client, 0, told), 1);
+
+    // An older version, or a user, has made the folder and no more.
+    let home = Home::new();
+    fs::create_dir_all(home.state().join("logs")).unwrap();
+    fs::write(home.state().join("state.lock"), "").unwrap();
+    let (_, _, errors) = list(&home);
+    assert!(!errors.contains(told), "{errors}");
+}
