@@ -174,6 +174,11 @@ fn ambiguous(store: &Store, part: &str, ids: &[SessionId]) -> Result<String, Lis
     Ok(message)
 }
 
+/// What a session is called, for people.
+pub(crate) fn title(session: &SessionSummary) -> Cow<'_, str> {
+    masked(session.title.as_deref().unwrap_or(NO_TITLE))
+}
+
 /// How much of the ids' ends tells them apart.
 fn short_length<'a>(ids: impl Iterator<Item = &'a str>) -> usize {
     let ids: Vec<&str> = ids.collect();

@@ -1,15 +1,19 @@
 //! Begins or continues the session that a prompt goes to.
 
+use std::path::Path;
+
 use agent_core::id::SessionId;
 use agent_core::outward::{Answer, CallError, CallId, Outward, SessionView};
 use agent_core::runtime::{Folders, SetOption};
+use agent_core::store::Archived;
+use agent_core::visible;
 use crossbeam_channel::{Receiver, select};
 
 use crate::args::RunArgs;
 use crate::exit::{Exit, Fail};
 use crate::sessions;
 use crate::signals::Signal;
-use crate::wiring::Wired;
+use crate::wiring::{ListError, Wired};
 
 /// Calls into the runtime whose answers are waited for.
 pub(super) struct Calls<'a> {
@@ -63,13 +67,28 @@ impl Calls<'_> {
             None => Ok(None),
             Some(Answer::Listed(page)) => match page.sessions.into_iter().next() {
                 Some(newest) => Ok(Some(newest.id)),
-                None => Err(Fail::new(
-                    Exit::NoSession,
-                    format!("{} has no session yet: leave out --continue", folders.cwd.display()),
-                )),
+                None => Err(Fail::new(Exit::NoSession, self.nothing_in(&folders.cwd)?)),
             },
             Some(other) => Err(unexpected(&other)),
         }
+    }
+
+    /// What is said of a folder in whose list nothing is.
+    fn nothing_in(&self, cwd: &Path) -> Result<String, ListError> {
+        let page = self.wired.store.list_with(Some(cwd), None, 2, Archived::Shown)?;
+        let folder = visible::line(&cwd.to_string_lossy());
+        let Some(newest) = page.sessions.first() else {
+            return Ok(format!("{folder} has no session yet: leave out --continue"));
+        };
+        let (id, title) = (&newest.id, visible::line(&sessions::title(newest)));
+        let which = match page.sessions.len() {
+            1 => format!("the only session of {folder} is archived: {title} ({id})"),
+            _ => format!("all sessions of {folder} are archived; the newest is {title} ({id})"),
+        };
+        Ok(format!(
+            "{which}. Go on with it by `agent run --session {id} \"…\"`, or take it back into the list by `agent sessions \
+             unarchive {id}`"
+        ))
     }
 
     fn opened(&self, call: CallId) -> Result<Option<SessionView>, Fail> {

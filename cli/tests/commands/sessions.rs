@@ -121,3 +121,32 @@ fn what_a_search_took_otherwise_than_it_may_be_meant_is_told() {
         stderr(&none)
     );
 }
+
+#[test]
+fn a_folder_whose_sessions_are_archived_says_so_and_how_to_go_on() {
+    let home = Home::new();
+    let go_on = || home.agent(&["run", "say two", "--continue"]);
+    let none = go_on();
+    assert_eq!(none.status.code(), Some(4));
+    assert!(stderr(&none).contains("has no session yet"), "{}", stderr(&none));
+    home.agent(&["run", "say one"]);
+    let list: Value = serde_json::from_slice(&home.agent(&["sessions", "list", "--json"]).stdout).unwrap();
+    let id = list[0]["id"].as_str().unwrap();
+    home.agent(&["sessions", "archive", id]);
+    let one = go_on();
+    assert_eq!(one.status.code(), Some(4));
+    for part in [
+        "the only session of ",
+        &format!("is archived: say one ({id})"),
+        &format!("agent run --session {id}"),
+        &format!("agent sessions unarchive {id}"),
+    ] {
+        assert!(stderr(&one).contains(part), "{part}: {}", stderr(&one));
+    }
+    home.agent(&["run", "say two", "--session", id]);
+    home.agent(&["run", "say three"]);
+    let list: Value = serde_json::from_slice(&home.agent(&["sessions", "list", "--json"]).stdout).unwrap();
+    home.agent(&["sessions", "archive", list[0]["id"].as_str().unwrap()]);
+    let all = go_on();
+    assert!(stderr(&all).contains("are archived; the newest is say three ("), "{}", stderr(&all));
+}
