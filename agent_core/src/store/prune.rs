@@ -31,6 +31,8 @@ pub struct Candidate {
     pub id: SessionId,
     /// Its title.
     pub title: Option<String>,
+    /// Its messages; none where it holds only slash commands, and then no list shows it.
+    pub messages: u64,
     /// Its last activity, in Unix ms.
     pub updated_ms: i64,
     /// The bytes of its rows, and of what only it uses.
@@ -84,8 +86,9 @@ pub(super) fn candidates(
 /// All sessions in the order of their activity, each with the time at which it was active for sure: no earlier than the
 /// one before. Times that are still to come say nothing of others.
 fn known(connection: &Connection, now_ms: i64) -> rusqlite::Result<Vec<(Known, i64)>> {
-    let mut statement = connection
-        .prepare("SELECT id, title, updated_ms, activity, ended_ms IS NOT NULL FROM sessions ORDER BY activity")?;
+    let mut statement = connection.prepare(
+        "SELECT id, title, updated_ms, activity, ended_ms IS NOT NULL, messages FROM sessions ORDER BY activity",
+    )?;
     let mut rows = statement.query([])?;
     let mut known = Vec::new();
     let mut latest = i64::MIN;
@@ -97,6 +100,7 @@ fn known(connection: &Connection, now_ms: i64) -> rusqlite::Result<Vec<(Known, i
         let candidate = Candidate {
             id: SessionId::from(row.get_ref(0)?.as_str()?),
             title: row.get(1)?,
+            messages: count(row.get(5)?),
             updated_ms,
             bytes: 0,
             activity: row.get(3)?,

@@ -25,6 +25,7 @@ struct CandidateJson<'a> {
     id: &'a str,
     title: Option<String>,
     updated: i64,
+    messages: u64,
     bytes: u64,
 }
 
@@ -34,6 +35,7 @@ impl<'a> From<&'a Candidate> for CandidateJson<'a> {
             id: candidate.id.as_str(),
             title: candidate.title.as_deref().map(|title| masked(title).into_owned()),
             updated: candidate.updated_ms,
+            messages: candidate.messages,
             bytes: candidate.bytes,
         }
     }
@@ -120,16 +122,31 @@ fn count(number: usize) -> String {
     }
 }
 
+/// Those that a list shows, a line each, and the others by their number.
 fn write_candidates(out: &mut dyn Write, candidates: &[Candidate]) -> io::Result<()> {
+    let (commands, candidates): (Vec<&Candidate>, Vec<&Candidate>) =
+        candidates.iter().partition(|candidate| candidate.messages == 0);
     let length = short_length(candidates.iter().map(|candidate| candidate.id.as_str()));
     let zone = jiff::tz::TimeZone::system();
-    for candidate in candidates {
+    for candidate in &candidates {
         let id = short(candidate.id.as_str(), length);
         let title = visible::line(&masked(candidate.title.as_deref().unwrap_or(NO_TITLE)));
         let updated = moment(candidate.updated_ms, &zone);
         writeln!(out, "{id:length$}  {updated:16}  {:>9}  {title}", size(candidate.bytes))?;
     }
-    Ok(())
+    let bytes = size(commands.iter().map(|candidate| candidate.bytes).sum());
+    let and = if candidates.is_empty() { "" } else { "and " };
+    match commands.len() {
+        0 => Ok(()),
+        1 => writeln!(
+            out,
+            "{and}1 session that holds only slash commands, which no list shows ({bytes})"
+        ),
+        number => writeln!(
+            out,
+            "{and}{number} sessions that hold only slash commands, which no list shows ({bytes})"
+        ),
+    }
 }
 
 /// Bytes as people say them.

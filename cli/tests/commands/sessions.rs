@@ -150,3 +150,29 @@ fn a_folder_whose_sessions_are_archived_says_so_and_how_to_go_on() {
     let all = go_on();
     assert!(stderr(&all).contains("are archived; the newest is say three ("), "{}", stderr(&all));
 }
+
+#[test]
+fn a_prune_shows_what_a_list_shows_and_counts_what_holds_only_commands() {
+    let home = Home::new();
+    home.agent(&["run", "/version"]);
+    home.agent(&["run", "say one"]);
+    home.agent(&["run", "/help"]);
+    let list = stdout(&home.agent(&["sessions", "list"]));
+    assert_eq!(list.lines().count(), 2, "{list}");
+    let prune = |rest: &[&str]| home.agent(&[&["sessions", "prune", "--older-than", "0d"], rest].concat());
+    let preview = prune(&["--dry-run"]);
+    let rows = stdout(&preview);
+    let rows: Vec<&str> = rows.lines().collect();
+    assert_eq!(rows.len(), 2, "{rows:?}");
+    assert!(rows[0].contains("say one") && list.contains(&rows[0][..8]), "{rows:?}");
+    assert!(
+        rows[1].starts_with("and 2 sessions that hold only slash commands, which no list shows ("),
+        "{rows:?}"
+    );
+    assert!(stderr(&preview).contains("3 sessions would be deleted"), "{}", stderr(&preview));
+    let json: Value = serde_json::from_slice(&prune(&["--dry-run", "--json"]).stdout).unwrap();
+    let messages = json.as_array().unwrap().iter().map(|one| one["messages"].as_u64().unwrap());
+    assert_eq!(messages.collect::<Vec<_>>(), [0, 2, 0], "{json}");
+    assert!(stderr(&prune(&["--yes"])).contains("3 sessions deleted"));
+    assert_eq!(stdout(&prune(&["--dry-run"])), "");
+}
