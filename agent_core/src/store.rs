@@ -69,7 +69,7 @@ pub use list::Archived;
 pub use message::OpenMessage;
 pub use prune::{Candidate, Prune};
 pub use record::{Dated, Durability, Kept, Parent, SessionRecord};
-pub use repair::{Repair, RepairError, Salvaged, Tidied, repair};
+pub use repair::{Lost, Repair, RepairError, Salvaged, Tidied, repair};
 pub use room::Room;
 
 use append::Append;

@@ -3,8 +3,13 @@
 use std::io::Write;
 use std::path::Path;
 
+use agent_core::search::masked;
+use agent_core::store::Lost;
+use agent_core::visible;
+
 use crate::exit::{Exit, Fail};
 use crate::paths::{NoHome, Paths};
+use crate::sessions::NO_TITLE;
 use crate::terminal;
 use crate::wiring::{self, Repair, Salvaged, Tidied};
 
@@ -96,6 +101,7 @@ fn salvage(database: &Path, salvaged: &Salvaged) -> Vec<String> {
         ([], _) => lines.push("Lost: nothing that is known of.".to_owned()),
         (lost, _) => lines.push(format!("Lost, as far as is known: {}.", lost.join(", "))),
     }
+    lines.extend(named(&salvaged.lost));
     if !salvaged.doubtful.is_empty() {
         let names: Vec<&str> = salvaged.doubtful.iter().map(|table| in_words(table)).collect();
         lines.push(format!("Could not be read to the end: {}.", names.join(", ")));
@@ -107,6 +113,21 @@ fn salvage(database: &Path, salvaged: &Salvaged) -> Vec<String> {
         }
         false => format!("What is left of the old database is {old}-wal. Remove it when you miss nothing."),
     });
+    lines
+}
+
+/// The sessions that are named.
+const NAMED: usize = 20;
+
+fn named(lost: &[Lost]) -> Vec<String> {
+    let line = |lost: &Lost| {
+        let title = visible::line(&masked(lost.title.as_deref().unwrap_or(NO_TITLE)));
+        format!("  {}  {}  {title}", lost.session, rows(lost.rows))
+    };
+    let mut lines: Vec<String> = lost.iter().take(NAMED).map(line).collect();
+    if lost.len() > NAMED {
+        lines.push(format!("  and {} more", lost.len() - NAMED));
+    }
     lines
 }
 
@@ -132,5 +153,33 @@ fn counted(count: u64, noun: &str) -> String {
     match count {
         1 => format!("1 {noun}"),
         _ => format!("{count} {noun}s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lost(number: u64) -> Vec<Lost> {
+        let one = |rows: u64| Lost {
+            session: format!("s{rows}").as_str().into(),
+            title: (rows > 1).then(|| format!("Title\nsk-{}", "a1".repeat(20))),
+            rows,
+        };
+        (1..=number).map(one).collect()
+    }
+
+    #[test]
+    fn twenty_sessions_that_have_lost_rows_are_named_and_the_others_counted() {
+        assert!(named(&[]).is_empty());
+        let lines = named(&lost(2));
+        assert_eq!(lines[0], "  s1  1 row  (no title)");
+        assert!(
+            lines[1].starts_with("  s2  2 rows  Title sk-") && !lines[1].contains("a1a1a1a1"),
+            "{lines:?}"
+        );
+        assert_eq!(named(&lost(20)).len(), 20);
+        let lines = named(&lost(23));
+        assert_eq!((lines.len(), lines[20].as_str()), (21, "  and 3 more"));
     }
 }

@@ -36,7 +36,7 @@ const PAGE: usize = 500;
 const SHORT_ID: usize = 8;
 
 /// What stands for a title that there is not.
-const NO_TITLE: &str = "(no title)";
+pub(crate) const NO_TITLE: &str = "(no title)";
 
 /// Does what the command says.
 pub(crate) fn sessions(command: SessionsCommand, paths: Result<&Paths, NoHome>) -> Result<Exit, Fail> {

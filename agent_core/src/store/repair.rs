@@ -74,6 +74,8 @@ pub struct Salvaged {
     pub rows: u64,
     /// The rows that are known to have been there and are lost.
     pub lost_rows: u64,
+    /// The sessions that these rows were in, as far as anybody can name them, those that have lost most first.
+    pub lost: Vec<Lost>,
     /// More rows may be lost; nobody knows how many.
     pub more_rows_lost: bool,
     /// Pictures, and what files held before a change, that were in use and are lost.
@@ -82,6 +84,17 @@ pub struct Salvaged {
     pub doubtful: Vec<String>,
     /// Where the old database is. What its log held is beside it.
     pub old: PathBuf,
+}
+
+/// A session that has lost rows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lost {
+    /// The session; it may be lost itself.
+    pub session: SessionId,
+    /// Its title, where that is left.
+    pub title: Option<String>,
+    /// The rows that are known to be lost.
+    pub rows: u64,
 }
 
 /// Why nothing was repaired. The store is as it was then.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use agent_core::content::{Blob, Content};
 use agent_core::event::{Event, Hash};
-use agent_core::store::Store;
+use agent_core::store::{Lost, Store};
 use rusqlite::Connection;
 
 use crate::repair::{check_whole, copy_open, database, filled, readable, salvaged};
@@ -192,6 +192,9 @@ fn rows_that_nobody_can_read_are_damage_and_lost() {
     for seq in 1..=5 {
         say(&store, &session, seq, &long);
     }
+    store.rename(&session, "Of pages").unwrap();
+    let other = create(&store, "b");
+    say(&store, &other, 1, "short");
     store.close();
     let bytes = fs::read(database(folder.path())).unwrap();
     // A page with nothing but text is one that a row goes on at.
@@ -200,7 +203,13 @@ fn rows_that_nobody_can_read_are_damage_and_lost() {
     let next = [&bytes[found * 4096..found * 4096 + 4], &[0; 4092]].concat();
     overwrite(folder.path(), found as i64 + 1, &next);
     let salvaged = salvaged(folder.path());
-    assert_eq!((salvaged.rows, salvaged.lost_rows), (4, 1), "{salvaged:?}");
+    assert_eq!((salvaged.rows, salvaged.lost_rows), (6, 1), "{salvaged:?}");
+    let lost = Lost {
+        session: "a".into(),
+        title: Some("Of pages".into()),
+        rows: 1,
+    };
+    assert_eq!(salvaged.lost, [lost]);
     check_whole(folder.path());
 }
 

@@ -3,7 +3,9 @@
 use rusqlite::types::Value;
 use rusqlite::{Connection, params};
 
+use super::Lost;
 use super::layout::KEYED;
+use crate::id::SessionId;
 use crate::store::value;
 
 /// Notes in the new database, for as long as it is open, what the index of the old one lists; whether it could be read from
@@ -56,13 +58,59 @@ fn read(image: &Connection, new: &Connection, session: &str, order: &str) -> rus
 
 /// So many listed rows are nowhere.
 pub(super) fn missing(new: &Connection, steps: usize) -> rusqlite::Result<u64> {
-    let session = session_column(steps);
-    let sql = format!(
-        "SELECT count(*) FROM listed \
-         WHERE NOT EXISTS (SELECT 1 FROM events WHERE {session} = listed.session AND seq = listed.seq) \
-         AND NOT EXISTS (SELECT 1 FROM events WHERE id = listed.id)"
-    );
+    let sql = format!("SELECT count(*) FROM listed WHERE {}", is_nowhere(steps));
     new.query_row(&sql, [], |row| row.get(0).map(value::count))
+}
+
+fn is_nowhere(steps: usize) -> String {
+    let session = session_column(steps);
+    format!(
+        "NOT EXISTS (SELECT 1 FROM events WHERE {session} = listed.session AND seq = listed.seq) \
+         AND NOT EXISTS (SELECT 1 FROM events WHERE id = listed.id)"
+    )
+}
+
+/// Notes in the new database, for as long as it is open, which sessions have lost how many rows.
+pub(super) fn note_lost(new: &Connection, steps: usize) -> rusqlite::Result<()> {
+    new.execute_batch(&format!(
+        "CREATE TEMP TABLE lost (session PRIMARY KEY, lost_rows INTEGER, id TEXT) WITHOUT ROWID;
+         INSERT INTO lost SELECT session, count(*), CASE typeof(session) WHEN 'text' THEN session END
+         FROM listed WHERE {} GROUP BY session;",
+        is_nowhere(steps)
+    ))
+}
+
+/// Notes what a session was called that its rows name by this number.
+pub(super) fn name_lost(new: &Connection, key: i64, id: &str) -> rusqlite::Result<()> {
+    new.prepare_cached("UPDATE temp.lost SET id = ?2 WHERE session = ?1 AND id IS NULL")?
+        .execute(params![key, id])?;
+    Ok(())
+}
+
+/// The sessions that have lost rows, those with the most first. What nobody can name any more is not among them.
+pub(super) fn lost(new: &Connection) -> rusqlite::Result<Vec<Lost>> {
+    // A database of which nothing could be read has no note.
+    let is_noted: bool = new.query_row(
+        "SELECT EXISTS (SELECT 1 FROM temp.sqlite_schema WHERE name = 'lost')",
+        [],
+        |row| row.get(0),
+    )?;
+    if !is_noted {
+        return Ok(Vec::new());
+    }
+    let mut statement = new.prepare(
+        "SELECT coalesce(sessions.id, lost.id), sessions.title, lost_rows FROM temp.lost \
+         LEFT JOIN sessions ON sessions.key = lost.session OR sessions.id = lost.id \
+         WHERE coalesce(sessions.id, lost.id) IS NOT NULL GROUP BY lost.session ORDER BY lost_rows DESC, 1",
+    )?;
+    let rows = statement.query_map([], |row| {
+        Ok(Lost {
+            session: SessionId::from(row.get_ref(0)?.as_str()?),
+            title: row.get(1)?,
+            rows: value::count(row.get(2)?),
+        })
+    })?;
+    rows.collect()
 }
 
 /// Whether a row is listed at this place.

@@ -6,7 +6,7 @@ use rusqlite::types::{FromSql, Value};
 use rusqlite::{Connection, OptionalExtension};
 
 use super::layout::KEYED;
-use super::{Salvaged, recount};
+use super::{Salvaged, listed, recount};
 use crate::id::SessionId;
 
 /// Sees to it that each row's session has a row itself. What it was called stands in indexes too.
@@ -48,6 +48,9 @@ pub(super) fn name_sessions(
         };
         recount::insert_bare(new, &id, key)?;
         salvaged.bare_sessions += 1;
+    }
+    for (key, id) in &names.by_key {
+        listed::name_lost(new, *key, id)?;
     }
     for id in names.all {
         let is_there = new.query_row("SELECT 1 FROM sessions WHERE id = ?1", [&id], |_| Ok(()));

@@ -125,6 +125,7 @@ impl Source<'_> {
         }
         body::remove_unreadable(new, self.steps)?;
         salvaged.lost_rows = listed::missing(new, self.steps)?;
+        listed::note_lost(new, self.steps)?;
         if !is_listed {
             salvaged.lost_rows += refused;
             salvaged.more_rows_lost = !whole.contains("events");
@@ -219,5 +220,6 @@ fn put_right(new: &Connection, salvaged: &mut Salvaged) -> rusqlite::Result<()> 
     salvaged.sessions = count(&format!("SELECT count(*) FROM sessions WHERE {HAS_ROWS}"))?;
     salvaged.empty_sessions = count(&format!("SELECT count(*) FROM sessions WHERE NOT {HAS_ROWS}"))?;
     salvaged.rows = count("SELECT count(*) FROM events")?;
+    salvaged.lost = listed::lost(new)?;
     Ok(())
 }
