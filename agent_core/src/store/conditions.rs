@@ -6,17 +6,22 @@ use rusqlite::{Connection, OptionalExtension};
 use super::{location, reader, session};
 use crate::search::{Date, Query, Search};
 
-/// The sessions that a query names.
+/// The sessions that are searched.
 pub(super) enum Scope {
     All,
-    /// Their numbers, as a JSON array.
+    /// Those that are not archived. What one of them has copied from an archived one is found in it.
+    Listed,
+    /// Those that a query names: their numbers, as a JSON array. Whoever names a session means it.
     Some(String),
 }
 
 impl Scope {
-    pub(super) fn of(connection: &Connection, query: &Query) -> rusqlite::Result<Self> {
-        let Some(part) = &query.session else {
-            return Ok(Self::All);
+    pub(super) fn of(connection: &Connection, search: &Search) -> rusqlite::Result<Self> {
+        let Some(part) = &search.query.session else {
+            return Ok(match !search.archived && has_archived(connection)? {
+                true => Self::Listed,
+                false => Self::All,
+            });
         };
         let mut keys = Vec::new();
         for id in reader::find(connection, part)? {
@@ -57,20 +62,20 @@ impl Conditions {
                 [Value::Text(except.to_string())],
             );
         }
-        if let Scope::Some(keys) = scope {
-            conditions.add(
+        match scope {
+            Scope::All => {}
+            Scope::Listed => conditions.add(
+                "+search.rowid NOT IN (SELECT id FROM events \
+                 WHERE session IN (SELECT key FROM sessions WHERE archived_ms IS NOT NULL) \
+                 AND NOT EXISTS (SELECT 1 FROM events AS copies WHERE copies.original = events.id AND copies.session IN \
+                 (SELECT key FROM sessions WHERE archived_ms IS NULL)))",
+                [],
+            ),
+            Scope::Some(keys) => conditions.add(
                 "+search.rowid IN (SELECT coalesce(original, id) FROM events \
                  WHERE session IN (SELECT value FROM json_each(?)))",
                 [Value::Text(keys.clone())],
-            );
-        }
-        // Whoever names a session means it.
-        if !search.archived && matches!(scope, Scope::All) && has_archived(connection)? {
-            conditions.add(
-                "+search.rowid NOT IN (SELECT id FROM events \
-                 WHERE session IN (SELECT key FROM sessions WHERE archived_ms IS NOT NULL))",
-                [],
-            );
+            ),
         }
         conditions.add_days(connection, &search.query)?;
         conditions.add_folder(&search.query);

@@ -87,20 +87,32 @@ impl<'a> Matches<'a> {
     }
 
     fn explore(&mut self, connection: &Connection, session: i64) -> rusqlite::Result<Span> {
-        let (first, last, rows) = connection
+        let (first, last, rows, has_copies) = connection
             .prepare_cached(
-                "SELECT (SELECT coalesce(original, id) FROM events WHERE session = ?1 ORDER BY seq LIMIT 1), \
-                 activity, last_seq FROM sessions WHERE key = ?1",
+                "SELECT coalesce(original, events.id), activity, sessions.last_seq, original IS NOT NULL \
+                 FROM sessions JOIN events ON events.session = key WHERE key = ?1 ORDER BY seq LIMIT 1",
             )?
             .query_row([session], |row| {
-                Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, count(row.get(2)?)))
+                let rows = count(row.get(2)?);
+                Ok((
+                    row.get::<_, i64>(0)?,
+                    row.get::<_, i64>(1)?,
+                    rows,
+                    row.get::<_, bool>(3)?,
+                ))
             })
             .optional()?
             .unwrap_or_default();
         let begin = self.ids.partition_point(|id| *id < first);
         let end = self.ids.partition_point(|id| *id <= last).max(begin);
         let rows = usize::try_from(rows).unwrap_or(usize::MAX);
-        let is_known = matches!(self.scope, Scope::All) && rows < ROWS_FOR_A_LOOK_UP * (end - begin);
+        // What it has copied is in it or not: that is looked up one by one.
+        let is_own = match self.scope {
+            Scope::All => true,
+            Scope::Listed => !has_copies,
+            Scope::Some(_) => false,
+        };
+        let is_known = is_own && rows < ROWS_FOR_A_LOOK_UP * (end - begin);
         if is_known {
             self.place_all(connection, session)?;
         }
@@ -124,7 +136,7 @@ impl<'a> Matches<'a> {
     }
 }
 
-/// Where a row of the index stands. In sessions that are named, also as their copy.
+/// Where a row of the index stands: as itself or, where its own session is not searched, as the oldest copy in one that is.
 fn look_up(connection: &Connection, id: i64, scope: &Scope) -> rusqlite::Result<Option<Place>> {
     let read = |row: &Row<'_>| {
         Ok(Place {
@@ -135,6 +147,12 @@ fn look_up(connection: &Connection, id: i64, scope: &Scope) -> rusqlite::Result<
     match scope {
         Scope::All => connection
             .prepare_cached("SELECT id, session FROM events WHERE id = ?1")?
+            .query_row([id], read),
+        Scope::Listed => connection
+            .prepare_cached(
+                "SELECT id, session FROM events WHERE (id = ?1 OR original = ?1) \
+                 AND session IN (SELECT key FROM sessions WHERE archived_ms IS NULL) ORDER BY id LIMIT 1",
+            )?
             .query_row([id], read),
         Scope::Some(sessions) => connection
             .prepare_cached(

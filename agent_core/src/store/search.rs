@@ -75,7 +75,7 @@ pub(super) fn run(connection: &Connection, search: &Search, cancel: &Cancel) -> 
     let mut moment = connection.prepare_cached("SELECT 1 FROM sqlite_schema")?;
     let mut moment = moment.query([])?;
     moment.next()?;
-    let scope = Scope::of(connection, &search.query)?;
+    let scope = Scope::of(connection, search)?;
     let ranked = rank(connection, &expression, search, &scope, cancel)?;
     let mut matches = Matches::of(&ranked.ids, &scope);
     let (places, more) = page(connection, search, &ranked, &mut matches, cancel)?;

@@ -70,6 +70,45 @@ fn what_a_fork_has_copied_is_found_once_and_outlives_where_it_came_from() {
 }
 
 #[test]
+fn what_a_fork_has_copied_is_found_in_it_while_its_origin_is_archived() {
+    let store = Store::memory();
+    let parent = session_in(&store, "parent", "/w", vec![vec![user("apple")], vec![user("pear")]]);
+    let child = fork(&store, &parent, "child");
+    let last = store.session(&child).unwrap().unwrap().last_seq;
+    go_on(&store, &child, last + 1, vec![vec![user("another apple")]]);
+    let grandchild = fork(&store, &child, "grand");
+    let other = session(&store, "other", vec![user("apple")]);
+    let own = format!("child:{}", last + 1);
+    let check = |expect: &[&str]| {
+        let mut expect: Vec<&str> = expect.to_vec();
+        expect.sort_unstable();
+        assert_eq!(hits(&store, "apple"), expect);
+        let best = Search {
+            all_hits: false,
+            ..search("apple")
+        };
+        let counted: u64 = find(&store, &best).hits.iter().map(|hit| hit.hits).sum();
+        assert_eq!(
+            counted,
+            expect.len() as u64,
+            "each is counted in the session that it is found in"
+        );
+    };
+    check(&["parent:1", &own, "other:1"]);
+    store.archive(&parent, true).unwrap();
+    check(&["child:1", &own, "other:1"]);
+    store.archive(&child, true).unwrap();
+    let copied = format!("grand:{}", last + 1);
+    check(&["grand:1", &copied, "other:1"]);
+    store.archive(&grandchild, true).unwrap();
+    check(&["other:1"]);
+    store.archive(&other, true).unwrap();
+    check(&[]);
+    store.archive(&parent, false).unwrap();
+    check(&["parent:1"]);
+}
+
+#[test]
 fn a_deleted_session_is_not_found() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(folder.path()).unwrap();
