@@ -32,6 +32,7 @@ mod matches;
 mod mending;
 mod message;
 mod moves;
+mod part;
 mod passage;
 mod prune;
 mod queue;
@@ -67,6 +68,7 @@ pub use import::Import;
 pub use lineage::{ImportError, Renamed};
 pub use list::Archived;
 pub use message::OpenMessage;
+pub use part::SHOWN;
 pub use prune::{Candidate, Prune};
 pub use record::{Dated, Durability, Kept, Parent, SessionRecord};
 pub use repair::{Lost, Repair, RepairError, Salvaged, Tidied, repair};
@@ -313,8 +315,9 @@ impl Store {
         Ok(Some(record))
     }
 
-    /// The sessions whose ids begin or end with `part`, the newest first, at most ten. The beginning of an id is the
-    /// time it was made at, so that sessions of one day have it in common; its end is random.
+    /// The sessions whose ids begin or end with `part`, or whose ends do as a list shows them, the newest first, at most
+    /// ten. The beginning of an id is the time it was made at, so that sessions of one day have it in common; its end is
+    /// random.
     ///
     /// # Errors
     /// When the database can't be read.
@@ -323,9 +326,9 @@ impl Store {
         let mut found = self
             .database()
             .read(format!("the sessions named `{part}`"), |connection| {
-                reader::find(connection, part)
+                part::find(connection, part)
             })?;
-        let is_named = |id: &SessionId| id.as_str().starts_with(part) || id.as_str().ends_with(part);
+        let is_named = |id: &SessionId| part::names(part, id.as_str(), part::SHOWN);
         found.extend(waiting.into_iter().filter(is_named));
         found.sort_by(|a, b| b.cmp(a));
         found.dedup();

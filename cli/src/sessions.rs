@@ -14,7 +14,7 @@ use agent_core::id::SessionId;
 use agent_core::outward::SessionSummary;
 use agent_core::portable::{self, Keys};
 use agent_core::search::masked;
-use agent_core::store::{Archived, Dated, Prune, SessionRecord};
+use agent_core::store::{Archived, Dated, Prune, SHOWN, SessionRecord};
 use agent_core::visible;
 use anyhow::Context;
 use jiff::Timestamp;
@@ -31,9 +31,6 @@ use crate::wiring::{self, ListError, Store};
 
 /// Sessions or events that are read at once.
 const PAGE: usize = 500;
-/// The least of an id's end that is shown for the whole. The beginning would not do: it is the time, which sessions of
-/// one day have in common.
-const SHORT_ID: usize = 8;
 
 /// What stands for a title that there is not.
 pub(crate) const NO_TITLE: &str = "(no title)";
@@ -145,7 +142,7 @@ fn open(command: &SessionsCommand, paths: &Paths) -> anyhow::Result<Store> {
     }
 }
 
-/// The session whose id begins or ends so.
+/// The session whose id begins or ends so, or is shown with this beginning.
 pub(crate) fn find(store: &Store, part: &str) -> Result<SessionId, Fail> {
     let found = store.find(part)?;
     match found.as_slice() {
@@ -187,7 +184,7 @@ fn short_length<'a>(ids: impl Iterator<Item = &'a str>) -> usize {
         let ends: HashSet<&str> = ids.iter().map(|id| short(id, *length)).collect();
         ends.len() == ids.len()
     };
-    (SHORT_ID..longest).find(are_distinct).unwrap_or(longest.max(SHORT_ID))
+    (SHOWN..longest).find(are_distinct).unwrap_or(longest.max(SHOWN))
 }
 
 /// The end of an id. Our own are hexadecimal; one that is not stays whole.

@@ -3,7 +3,7 @@
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension};
 
-use super::{location, reader, session};
+use super::{location, part, session};
 use crate::search::{Date, Query, Search};
 
 /// The sessions that are searched.
@@ -24,7 +24,7 @@ impl Scope {
             });
         };
         let mut keys = Vec::new();
-        for id in reader::find(connection, part)? {
+        for id in part::find(connection, part)? {
             // One that was deleted just now is none any more.
             keys.extend(session::key(connection, &id).optional()?);
         }

@@ -221,13 +221,3 @@ pub(super) fn envelope(session: &SessionId, row: &Row<'_>) -> rusqlite::Result<O
         }
     }
 }
-
-/// The stored sessions whose ids begin or end so, the newest ids first.
-pub(super) fn find(connection: &Connection, part: &str) -> rusqlite::Result<Vec<SessionId>> {
-    let mut statement = connection.prepare(
-        "SELECT id FROM sessions WHERE substr(id, 1, length(?1)) = ?1 OR substr(id, -length(?1)) = ?1 \
-         ORDER BY id DESC",
-    )?;
-    let rows = statement.query_map([part], |row| Ok(SessionId::from(row.get_ref(0)?.as_str()?)))?;
-    rows.collect()
-}

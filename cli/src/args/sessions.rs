@@ -13,7 +13,7 @@ use clap::{Subcommand, ValueEnum};
   agent sessions show 3f9a02c7
   agent sessions export 3f9a02c7 --output session.json
 
-An ID may be its beginning or its end. What looks like a key is masked in all that is shown and exported.
+An ID may be its beginning or its end, or the first letters of what the list shows. What looks like a key is masked in all that is shown and exported.
 docs/history.md has all of it.")]
 pub(crate) enum SessionsCommand {
     /// List the stored sessions, newest activity first

@@ -148,7 +148,11 @@ fn a_folder_whose_sessions_are_archived_says_so_and_how_to_go_on() {
     let list: Value = serde_json::from_slice(&home.agent(&["sessions", "list", "--json"]).stdout).unwrap();
     home.agent(&["sessions", "archive", list[0]["id"].as_str().unwrap()]);
     let all = go_on();
-    assert!(stderr(&all).contains("are archived; the newest is say three ("), "{}", stderr(&all));
+    assert!(
+        stderr(&all).contains("are archived; the newest is say three ("),
+        "{}",
+        stderr(&all)
+    );
 }
 
 #[test]
@@ -169,10 +173,47 @@ fn a_prune_shows_what_a_list_shows_and_counts_what_holds_only_commands() {
         rows[1].starts_with("and 2 sessions that hold only slash commands, which no list shows ("),
         "{rows:?}"
     );
-    assert!(stderr(&preview).contains("3 sessions would be deleted"), "{}", stderr(&preview));
+    assert!(
+        stderr(&preview).contains("3 sessions would be deleted"),
+        "{}",
+        stderr(&preview)
+    );
     let json: Value = serde_json::from_slice(&prune(&["--dry-run", "--json"]).stdout).unwrap();
-    let messages = json.as_array().unwrap().iter().map(|one| one["messages"].as_u64().unwrap());
+    let messages = json
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["messages"].as_u64().unwrap());
     assert_eq!(messages.collect::<Vec<_>>(), [0, 2, 0], "{json}");
     assert!(stderr(&prune(&["--yes"])).contains("3 sessions deleted"));
     assert_eq!(stdout(&prune(&["--dry-run"])), "");
+}
+
+#[test]
+fn the_first_letters_of_what_the_list_shows_name_a_session() {
+    let home = Home::new();
+    home.agent(&["run", "say one"]);
+    home.agent(&["run", "say two"]);
+    let list = stdout(&home.agent(&["sessions", "list"]));
+    let shown: Vec<&str> = list.lines().skip(1).map(|row| row.split(' ').next().unwrap()).collect();
+    let common = shown[0]
+        .bytes()
+        .zip(shown[1].bytes())
+        .take_while(|(a, b)| a == b)
+        .count();
+    let [two, one] = [shown[0], shown[1]].map(|id| &id[..(common + 1).max(5)]);
+    for (part, title) in [(one, "say one"), (two, "say two")] {
+        let show = home.agent(&["sessions", "show", part]);
+        assert!(stdout(&show).starts_with(title), "{part}: {}", stderr(&show));
+    }
+    assert!(stdout(&home.agent(&["run", "say three", "--session", one])).contains("three"));
+    let found = home.agent(&["sessions", "search", "say", &format!("session:{two}")]);
+    assert!(
+        stdout(&found).contains("say two") && !stdout(&found).contains("say one"),
+        "{}",
+        stdout(&found)
+    );
+    assert_eq!(home.agent(&["sessions", "delete", two]).status.code(), Some(0));
+    let gone = home.agent(&["sessions", "show", two]);
+    assert_eq!(gone.status.code(), Some(4));
 }
