@@ -39,8 +39,27 @@ impl Drop for Logging {
     }
 }
 
+/// Who reads our stderr.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reader {
+    /// An editor, which keeps it as a log.
+    Editor,
+    /// A person, who is told of trouble with the history in our own words.
+    Person,
+}
+
+impl Reader {
+    /// What is logged there where nobody asks for something else.
+    fn usual(self) -> &'static str {
+        match self {
+            Self::Editor => "warn,rmcp=off",
+            Self::Person => "warn,rmcp=off,agent_core::store=off",
+        }
+    }
+}
+
 /// Starts the log. Nothing here can fail the program: without a folder there is no file.
-pub(crate) fn start(folder: Option<PathBuf>) -> Logging {
+pub(crate) fn start(folder: Option<PathBuf>, reader: Reader) -> Logging {
     let stderr = Arc::new(Background::new("log-stderr", io::stderr()));
     let mut writers = vec![stderr.clone()];
     let to_stderr = fmt::layer()
@@ -48,7 +67,7 @@ pub(crate) fn start(folder: Option<PathBuf>) -> Logging {
         .without_time()
         .with_target(false)
         .with_ansi(false)
-        .with_filter(filter("warn,rmcp=off"));
+        .with_filter(filter(reader.usual()));
     let to_file = folder.map(|folder| {
         let file = Arc::new(Background::new("log-file", DailyFile::new(folder, today)));
         writers.push(file.clone());

@@ -60,7 +60,11 @@ fn main() -> ExitCode {
         Err(relative) => return tell(&Fail::usage(relative)).into(),
     };
     let paths = Paths::find(chosen);
-    let logging = logging::start(paths.as_ref().ok().map(Paths::logs));
+    let reader = match matches!(args.command, Command::Acp(_)) {
+        true => logging::Reader::Editor,
+        false => logging::Reader::Person,
+    };
+    let logging = logging::start(paths.as_ref().ok().map(Paths::logs), reader);
     let exit = run(args, paths.as_ref().map_err(|no_home| *no_home)).unwrap_or_else(|fail| tell(&fail));
     drop(logging);
     exit.into()

@@ -555,8 +555,14 @@ fn a_change_on_a_full_disk_is_a_failure_that_changes_nothing_and_promises_nothin
             assert!(errors.contains("make room there"), "{change}: {errors}");
             let error = errors.lines().last().unwrap();
             assert!(!error.contains("will be"), "{change}: {error}");
-            assert!(out.contains("  say one  ") && !out.contains("New"), "{change}: {out}");
-            assert!(!out.contains("[archived]") && out.lines().count() == 3, "{change}: {out}");
+            assert!(
+                out.contains("  say one  ") && !out.contains("  New  "),
+                "{change}: {out}"
+            );
+            assert!(
+                !out.contains("[archived]") && out.matches("/work)").count() == 1,
+                "{change}: {out}"
+            );
         }
     }
 }
@@ -574,7 +580,10 @@ fn check_looks(command: std::process::Command) {
     let (status, out, errors) = run(command, "");
     assert!(status.success(), "{out} {errors}");
     assert_eq!(out.matches("TITLE").count(), 1, "{out}");
-    assert!(out.contains("user: say **quince**") && out.contains("> say quince"), "{out}");
+    assert!(
+        out.contains("say **quince**") && out.contains("> say quince\n"),
+        "{out}"
+    );
     assert_eq!(errors, "");
 }
 
@@ -619,7 +628,7 @@ fn a_history_on_a_full_disk_is_listed_searched_and_shown() {
     };
     let (status, out, errors) = run(command, "");
     assert!(status.success(), "{out} {errors}");
-    assert!(out.contains("user: say **one**") && out.contains("> say one"), "{out}");
+    assert!(out.contains("say **one**") && out.contains("> say one\n"), "{out}");
     let files: Vec<&str> = errors.lines().collect();
     assert_eq!(files.len() % 2, 0, "{errors}");
     assert_eq!(files[..files.len() / 2], files[files.len() / 2..], "{errors}");
@@ -638,7 +647,10 @@ fn a_history_that_is_gone_is_told_once_with_its_copies() {
     fs::remove_file(&database).unwrap();
     let (status, _, errors) = list(&home);
     assert!(status.success());
-    assert!(errors.contains(&format!("warning: the history file {} {told}", database.display())), "{errors}");
+    assert!(
+        errors.contains(&format!("warning: the history file {} {told}", database.display())),
+        "{errors}"
+    );
     let (_, _, errors) = list(&home);
     assert!(!errors.contains(told), "{errors}");
 
@@ -664,4 +676,35 @@ fn a_history_that_is_gone_is_told_once_with_its_copies() {
     fs::write(home.state().join("state.lock"), "").unwrap();
     let (_, _, errors) = list(&home);
     assert!(!errors.contains(told), "{errors}");
+}
+
+#[test]
+fn trouble_with_the_history_is_told_once_and_not_logged_on_a_terminal() {
+    // Where the log is a file that can be read afterwards: another program keeps the database from being written.
+    let home = Home::new();
+    run(home.command(&["run", "say one"]), "");
+    let other = Connection::open(home.state().join("state.db")).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let (status, _, errors) = run(home.command(&["sessions", "prune", "--older-than", "0d", "--yes"]), "");
+    assert_eq!(status.code(), Some(1), "{errors}");
+    assert_eq!(errors.matches("another program is writing").count(), 1, "{errors}");
+    assert!(!errors.contains("WARN") && !errors.contains("ERROR"), "{errors}");
+    other.execute_batch("ROLLBACK").unwrap();
+    let logs = fs::read_dir(home.state().join("logs"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    let logged: String = logs.map(|path| fs::read_to_string(path).unwrap()).collect();
+    assert!(logged.contains("can't store now"), "{logged}");
+
+    for spare in [0, 49_152] {
+        let home = Home::with_config("");
+        let turn = "\"$1\" run 'say two' > /dev/null";
+        let Some(command) = on_a_full_disk(&home, spare, turn) else {
+            return;
+        };
+        let (_, _, errors) = run(command, "");
+        assert_eq!(errors.matches("Not saved yet").count(), 1, "{errors}");
+        assert_eq!(errors.matches("was not saved").count(), 1, "{errors}");
+        assert!(!errors.contains("WARN") && !errors.contains("ERROR"), "{errors}");
+    }
 }
