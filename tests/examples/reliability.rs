@@ -12,7 +12,8 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use talaria_tests::reliability::{
-    POINTS, Point, Tally, contest, crowd, library, newer_beside, old_store_opened_at_once, random_kills, sweep,
+    POINTS, Point, Tally, contest, crowd, foreign_rows_beside_a_turn, library, lists_beside_a_turn, newer_beside,
+    old_store_opened_at_once, random_kills, snapshots, sweep,
 };
 
 /// The first faults of a series that are shown, besides the last.
@@ -83,6 +84,18 @@ fn main() -> ExitCode {
     if rounds > 0 {
         add(Instant::now(), old_store_opened_at_once(4, rounds));
         add(Instant::now(), newer_beside(4, rounds));
+    }
+    let lists = number("LISTS", 500);
+    if lists > 0 {
+        add(Instant::now(), lists_beside_a_turn(lists));
+        add(Instant::now(), foreign_rows_beside_a_turn(lists));
+    }
+    let copies = number("COPIES", 500);
+    if copies > 0 {
+        match snapshots(copies, seed) {
+            Some(tally) => add(Instant::now(), tally),
+            None => println!("no copies: a process can't be seen to stand still here"),
+        }
     }
     if faults == 0 {
         ExitCode::SUCCESS

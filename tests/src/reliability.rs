@@ -1,12 +1,14 @@
 //! Agents that are killed at any moment, work on one store at once and have clocks that jump: whether all that was
 //! answered is there. The tests have short forms of this, `examples/reliability.rs` the full ones.
 
+mod beside;
 mod contest;
 mod crowd;
 mod kills;
 mod ledger;
 mod mortal;
 mod preload;
+mod snapshots;
 mod tally;
 mod versions;
 
@@ -16,12 +18,14 @@ use rusqlite::Connection;
 
 use crate::client::Home;
 
+pub use beside::{foreign_rows_beside_a_turn, lists_beside_a_turn};
 pub use contest::contest;
 pub use crowd::crowd;
 pub use kills::{at_points, random_kills, sweep};
 pub use ledger::{Ledger, load};
 pub use mortal::{Died, Mortal};
 pub use preload::{Clock, POINTS, Point, library};
+pub use snapshots::snapshots;
 pub use tally::Tally;
 pub use versions::{newer_beside, old_store_opened_at_once};
 

@@ -12,8 +12,8 @@ use rusqlite::Connection;
 use serde_json::{Value, json};
 use talaria_tests::client::{Client, Home};
 use talaria_tests::reliability::{
-    Clock, Ledger, Mortal, POINTS, Tally, at_points, contest, crowd, library, newer_beside, old_store_opened_at_once,
-    random_kills,
+    Clock, Ledger, Mortal, POINTS, Tally, at_points, contest, crowd, foreign_rows_beside_a_turn, library,
+    lists_beside_a_turn, newer_beside, old_store_opened_at_once, random_kills, snapshots,
 };
 use talaria_tests::start::{asked, initialized, load, skip};
 
@@ -107,6 +107,76 @@ fn an_old_store_that_several_agents_open_at_once_is_migrated_once() {
 #[test]
 fn a_newer_version_that_takes_the_store_over_harms_nobody() {
     check(&newer_beside(3, 2));
+}
+
+#[test]
+fn lists_that_come_and_go_during_a_turn_leave_its_log_alone() {
+    check(&lists_beside_a_turn(50));
+}
+
+#[test]
+fn a_program_that_writes_to_the_store_during_a_turn_harms_nothing() {
+    check(&foreign_rows_beside_a_turn(20));
+}
+
+#[test]
+fn a_copy_of_the_files_at_any_moment_is_whole_and_has_what_was_answered() {
+    match snapshots(15, seed()) {
+        Some(tally) => {
+            check(&tally);
+            assert!(tally.answered > 0 && tally.checks >= 15, "{tally}");
+        }
+        None => skip("nobody sees here whether a process stands still"),
+    }
+}
+
+/// So often a connection comes and goes in the process that works in a session.
+const CONNECTIONS: usize = 300;
+
+#[test]
+fn connections_that_come_and_go_in_one_process_leave_its_session_to_it() {
+    let home = Home::with_config("");
+    let cwd = home.workspace();
+    let store = Store::open(&home.state()).unwrap();
+    let session = talaria_tests::stored::session(&store, &cwd, 4);
+    let other = stored_by_another(&home);
+    for number in 0..CONNECTIONS {
+        let connection = Connection::open(home.state().join("state.db")).unwrap();
+        let rows: i64 = connection
+            .query_row("SELECT count(*) FROM events", [], |row| row.get(0))
+            .unwrap();
+        assert!(rows > 0);
+        if number.is_multiple_of(10) {
+            let second = Store::open(&home.state()).unwrap();
+            second.session(&session).unwrap().unwrap();
+            second.close();
+        }
+    }
+    let mut client = Client::initialized(&home, json!({}));
+    load(&mut client, &session.to_string(), &cwd).unwrap();
+    let prompt = client.begin_prompt(&session.to_string(), "say no");
+    assert!(is_held(client.response(prompt)), "the session is this process's");
+    // Were the locks gone, the last agent would take the log away, and with it whatever this process writes.
+    load(&mut client, &other, &cwd).unwrap();
+    assert_eq!(client.prompt(&other, "say more"), "end_turn");
+    assert!(client.close().success());
+    store.rename(&session, "Kept").unwrap();
+    let second = talaria_tests::stored::session(&store, &cwd, 4);
+    store.close();
+    let mut client = Client::initialized(&home, json!({}));
+    let from = load(&mut client, &session.to_string(), &cwd).unwrap();
+    assert_eq!(asked(&client, from).len(), 1);
+    assert!(listed(&mut client).contains(&second.to_string()));
+    assert!(column(&mut client, "title").contains(&"Kept".to_owned()));
+    assert_eq!(client.prompt(&session.to_string(), "say yes"), "end_turn");
+}
+
+/// A session that an agent has made and let go.
+fn stored_by_another(home: &Home) -> String {
+    let (mut client, session) = Client::with_session(home);
+    assert_eq!(client.prompt(&session, "say other"), "end_turn");
+    assert!(client.close().success());
+    session
 }
 
 const HOUR: i64 = 3600;
