@@ -58,6 +58,24 @@ fn turn_of(turn: u64) -> [Event; ROWS as usize] {
     ]
 }
 
+/// A prompt as it is stored.
+pub fn user(text: &str) -> Event {
+    Event::UserMessage {
+        id: MessageId::from("m"),
+        content: vec![Content::text(text)],
+        context: Vec::new(),
+        command: false,
+    }
+}
+
+/// A whole reply, or a piece of one.
+pub fn agent(text: &str) -> Event {
+    Event::AgentText {
+        id: MessageId::from("m"),
+        text: text.into(),
+    }
+}
+
 /// A session as it is before its first turn.
 pub fn record(id: &SessionId, cwd: &Path) -> SessionRecord {
     SessionRecord {

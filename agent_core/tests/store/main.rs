@@ -23,10 +23,10 @@ mod torn;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use agent_core::content::Content;
 use agent_core::event::{Envelope, Event};
-use agent_core::id::{MessageId, SessionId, TurnId};
+use agent_core::id::{SessionId, TurnId};
 use agent_core::store::{Durability, Kept, SessionRecord, Store};
+use talaria_tests::stored::{agent, user};
 
 /// A session as a surface creates it.
 fn record(id: &str, cwd: &Path) -> SessionRecord {
@@ -51,24 +51,6 @@ fn at(session: &SessionId, seq: u64, event: Event) -> Envelope {
         turn: Some(TurnId(1)),
         seq,
         event,
-    }
-}
-
-/// A prompt.
-fn user(text: &str) -> Event {
-    Event::UserMessage {
-        id: MessageId::from("m"),
-        content: vec![Content::text(text)],
-        context: vec![],
-        command: false,
-    }
-}
-
-/// A whole reply, or a piece of one.
-fn agent(text: &str) -> Event {
-    Event::AgentText {
-        id: MessageId::from("m"),
-        text: text.into(),
     }
 }
 

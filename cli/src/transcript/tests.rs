@@ -5,10 +5,11 @@ use agent_core::change::FileChange;
 use agent_core::event::{
     CallInput, ContextUse, Envelope, ErrorClass, Failure, ToolCall, ToolKind, ToolOutcome, ToolOutput,
 };
-use agent_core::id::{MessageId, TurnId};
+use agent_core::id::TurnId;
 use agent_core::plan::Place;
 use agent_core::provider::Usage;
 use agent_core::store::{EndReason, Ended, Parent};
+use talaria_tests::stored::{agent, user};
 
 use super::*;
 
@@ -74,22 +75,6 @@ fn finished(text: String) -> Event {
             status: ToolStatus::Completed,
             output: ToolOutput::text(text),
         },
-    }
-}
-
-fn user(text: &str) -> Event {
-    Event::UserMessage {
-        id: MessageId::from("m"),
-        content: vec![Content::text(text)],
-        context: vec![],
-        command: false,
-    }
-}
-
-fn agent(text: &str) -> Event {
-    Event::AgentText {
-        id: MessageId::from("m"),
-        text: text.into(),
     }
 }
 
