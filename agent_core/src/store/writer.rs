@@ -2,6 +2,8 @@
 //! can't be written now.
 
 mod apply;
+mod pieces;
+mod rest;
 mod trouble;
 
 use std::mem;
@@ -336,93 +338,6 @@ impl Writer {
         self.connection.lock().pragma_update(None, "synchronous", name)?;
         self.durability = durability;
         Ok(())
-    }
-
-    /// Stores the text of open messages that is due. What can't be stored is tried again later.
-    fn store_pieces(&mut self, now: Instant) {
-        let (ready, later): (Vec<_>, Vec<_>) = mem::take(&mut self.due).into_iter().partition(|(at, _)| *at <= now);
-        self.due = later;
-        // In order: what waits before them may be the claim of their session.
-        if let Some((at, _)) = self.retry {
-            self.due.extend(ready.into_iter().map(|(_, pending)| (at, pending)));
-            return;
-        }
-        for (_, pending) in ready {
-            if !self.may_write() {
-                continue;
-            }
-            if self.closed.0.lock().is_some() {
-                self.due.push((now + IDLE, pending));
-                continue;
-            }
-            match self.store_piece(&pending) {
-                Ok(()) => self.dirty = true,
-                Err(error) => {
-                    tracing::debug!(%error, "can't store a piece of a message now");
-                    self.due.push((now + IDLE, pending));
-                }
-            }
-        }
-    }
-
-    fn store_piece(&mut self, pending: &Pending) -> rusqlite::Result<()> {
-        self.set_durability(Durability::Process)?;
-        // A single statement is a transaction of its own and takes the write lock at its start.
-        pending.store(&self.connection.lock(), &self.holding.process)
-    }
-
-    fn checkpoint(&mut self) {
-        self.dirty = false;
-        if self.path.is_some() && self.may_write() {
-            self.move_log("PASSIVE");
-        }
-    }
-
-    /// Moves the log into the database, as far as nobody reads it.
-    fn move_log(&self, how: &str) {
-        let connection = self.connection.lock();
-        let result = connection.query_row(&format!("PRAGMA wal_checkpoint({how})"), [], |_| Ok(()));
-        if let Err(error) = result {
-            tracing::debug!(%error, "no checkpoint");
-        }
-    }
-
-    /// From now on the log is moved long before it could fill the disk again by itself. Steps wait for that.
-    fn keep_log_small(&self) {
-        const PAGES: i64 = 64;
-        let kept = self.connection.lock().pragma_update(None, "wal_autocheckpoint", PAGES);
-        if let Err(error) = kept {
-            tracing::debug!(%error, "the log may fill the disk again");
-        }
-    }
-
-    /// Writes what still waits, for a bounded time.
-    fn finish(mut self, patience: Duration) {
-        let begun = Instant::now();
-        let end = begun + LAST_TRY;
-        self.retry = None;
-        while self.may_write() {
-            self.drain();
-            let Some((at, _)) = self.retry else { break };
-            let last = if self.is_busy { begun + patience } else { end };
-            if at >= last {
-                tracing::error!("the store ends with rows that could not be written");
-                break;
-            }
-            std::thread::sleep(at.saturating_duration_since(Instant::now()));
-        }
-        // What could not be written for so long is not waited for again.
-        if self.retry.is_none() && self.may_write() {
-            self.due.iter_mut().for_each(|(at, _)| *at = end);
-            self.store_pieces(end);
-            let released = self.holding.release(&mut self.connection.lock());
-            if let Err(error) = released {
-                tracing::debug!(%error, "the leases end with this process");
-            }
-        }
-        if self.dirty {
-            self.checkpoint();
-        }
     }
 }
 

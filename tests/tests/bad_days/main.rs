@@ -5,8 +5,11 @@
 mod clock;
 mod configuration;
 mod disk;
+mod full_disk;
+mod looks;
 mod other_names;
 mod processes;
 mod repair;
 mod service;
 mod unreadable;
+mod versions;

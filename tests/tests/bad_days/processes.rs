@@ -30,7 +30,7 @@ fn work(home: &Home, name: &str) -> String {
 #[test]
 fn many_processes_that_start_at_once_update_an_old_store_once() {
     let home = Home::new();
-    crate::disk::make_old_store(&home);
+    crate::versions::make_old_store(&home);
     let home = &home;
     thread::scope(|scope| {
         for _ in 0..20 {
