@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use crate::plan::Place;
 
 /// Folders whose content steers tools of the user: version control, editors, hooks, other agents.
-const PROTECTED_FOLDERS: [&str; 24] = [
+pub const PROTECTED_FOLDERS: [&str; 24] = [
     ".git",
     ".hg",
     ".vscode",
@@ -32,8 +32,8 @@ const PROTECTED_FOLDERS: [&str; 24] = [
     ".trae",
 ];
 
-/// Files that steer tools of the user, agents and shells.
-const PROTECTED_FILES: [&str; 38] = [
+/// Files that steer tools of the user, agents and shells; in lower case.
+pub const PROTECTED_FILES: [&str; 38] = [
     ".mcp.json",
     ".envrc",
     ".npmrc",

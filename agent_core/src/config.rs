@@ -233,17 +233,41 @@ pub enum FilesBackend {
     Local,
 }
 
-/// What holds tools in. Commands are not held in yet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+/// What holds in commands and the MCP servers that are programs.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SandboxConfig {
-    /// Whether `web_fetch` may speak to anybody.
+    /// Whether there is to be a wall around them.
+    pub mode: SandboxMode,
+    /// Whether what is behind it, and `web_fetch`, may speak to anybody.
     pub network: bool,
+    /// Folders that may be written beside the session's own: absolute, or below `~`.
+    pub writable: Vec<PathBuf>,
+    /// MCP servers, by their names, that have no wall around them; those of the client too.
+    pub outside: Vec<String>,
+}
+
+/// Whether there is to be a wall.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SandboxMode {
+    /// The best that the system has, or none.
+    #[default]
+    Auto,
+    /// Without one nothing is started.
+    Required,
+    /// None.
+    Off,
 }
 
 impl Default for SandboxConfig {
     fn default() -> Self {
-        Self { network: true }
+        Self {
+            mode: SandboxMode::Auto,
+            network: true,
+            writable: Vec::new(),
+            outside: Vec::new(),
+        }
     }
 }
 

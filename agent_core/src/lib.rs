@@ -69,4 +69,5 @@ mod undo;
 pub mod values;
 pub mod visible;
 mod waiting;
+pub mod wall;
 pub mod workspace;

@@ -41,7 +41,7 @@ pub(crate) fn create(
     };
     let standing = Standing {
         instructions,
-        notices: notices(engine, &settings.config),
+        notices: notices(engine),
         ..Standing::default()
     };
     Ok(engine.insert(Session::new(id, line, settings, standing, 0)))
@@ -129,7 +129,7 @@ pub(crate) fn restore(
         spent_nano_usd: record.usage.cost_nano_usd,
         is_past_shown: false,
         key_refused: false,
-        notices: fallback.into_iter().chain(notices(engine, &settings.config)).collect(),
+        notices: fallback.into_iter().chain(notices(engine)).collect(),
     };
     Ok(Session::new(
         record.id.clone(),
@@ -349,10 +349,8 @@ fn real_folder(field: &'static str, folder: &Path) -> Result<PathBuf, CallError>
 }
 
 /// What the user is told once, with the first turn after a session has come into memory.
-fn notices(engine: &Engine, config: &Config) -> Vec<Event> {
-    let unsaved = engine.store.warning().map(unsaved);
-    let network = (!config.sandbox.network).then(no_network);
-    unsaved.into_iter().chain(network).collect()
+fn notices(engine: &Engine) -> Vec<Event> {
+    engine.store.warning().map(unsaved).into_iter().collect()
 }
 
 fn unsaved(reason: String) -> Event {
@@ -360,15 +358,6 @@ fn unsaved(reason: String) -> Event {
         severity: Severity::Warning,
         title: reason,
         detail: None,
-    }
-}
-
-/// Nobody is to believe that more is held in than is.
-fn no_network() -> Event {
-    Event::Notice {
-        severity: Severity::Warning,
-        title: "`network = false` under [sandbox] holds for web_fetch only".into(),
-        detail: Some("Commands and MCP servers still reach the network: there is no sandbox around them yet.".into()),
     }
 }
 

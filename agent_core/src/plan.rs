@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::change::FileChange;
 use crate::json_path;
+use crate::wall::Sandbox;
 
 /// What a call will do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -100,6 +101,9 @@ pub struct CommandPlan {
     /// It goes on while the turn does.
     #[serde(default)]
     pub background: bool,
+    /// What holds it in.
+    #[serde(default)]
+    pub sandbox: Sandbox,
     /// What could be read from its text.
     pub facts: CommandFacts,
 }

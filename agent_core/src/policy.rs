@@ -7,6 +7,7 @@ use crate::approval::{ApprovalOption, Grant, Mode, OptionKind};
 use crate::boundary::Boundary;
 use crate::change::FileChange;
 use crate::plan::{CommandPlan, ExactCommand, ForeignTool, Place, Plan};
+use crate::wall::Sandbox;
 
 /// What a call is judged by.
 pub(crate) struct Policy<'a> {
@@ -94,7 +95,7 @@ impl Policy<'_> {
             return refusal;
         }
         let inside = self.boundary.is_inside(&plan.cwd);
-        if plan.facts.read_only && inside {
+        if plan.facts.read_only && inside && plan.sandbox != Sandbox::Left {
             return Verdict::Allow;
         }
         if self.mode == Mode::Plan {
@@ -104,6 +105,16 @@ impl Policy<'_> {
             let folder = plan.cwd.real.display();
             return ask(format!("it starts in {folder}, which is outside the workspace"), None);
         }
+        if self.mode == Mode::DontAsk || (self.mode == Mode::AcceptEdits && plan.sandbox.is_closed()) {
+            return Verdict::Allow;
+        }
+        // What may run behind a wall is another thing without it.
+        if plan.sandbox == Sandbox::Left {
+            return ask(
+                "it runs outside the sandbox: nothing holds in what it writes or reaches".to_owned(),
+                None,
+            );
+        }
         // A grant is for the session's own folder; elsewhere the same words may mean other things.
         let home = self
             .boundary
@@ -112,7 +123,7 @@ impl Policy<'_> {
             .is_some_and(|root| plan.cwd.real.starts_with(root));
         let exact = plan.facts.exact.as_ref().filter(|_| home);
         let always = exact.and_then(|exact| self.always(exact));
-        if self.mode == Mode::DontAsk || always.as_ref().is_some_and(|always| self.grants(always)) {
+        if always.as_ref().is_some_and(|always| self.grants(always)) {
             return Verdict::Allow;
         }
         ask(plan.facts.doubt.clone().unwrap_or_default(), always)
@@ -249,6 +260,7 @@ fn shown(word: &str) -> String {
 mod tests {
     use super::*;
     use crate::plan::CommandFacts;
+    use crate::wall::Wall;
 
     fn place(path: &str) -> Place {
         Place {
@@ -270,10 +282,15 @@ mod tests {
     }
 
     fn command(facts: CommandFacts, cwd: &str) -> Plan {
+        command_in(Sandbox::default(), facts, cwd)
+    }
+
+    fn command_in(sandbox: Sandbox, facts: CommandFacts, cwd: &str) -> Plan {
         Plan::Command(CommandPlan {
             command: "c".into(),
             cwd: place(cwd),
             background: false,
+            sandbox,
             facts,
         })
     }
@@ -379,6 +396,63 @@ mod tests {
         check(&input(Some("it removes everything")), false, ["refuse"; 4]);
         check(&foreign("a"), true, ["always", "always", "always", "run"]);
         check(&foreign("granted"), false, ["run"; 4]);
+    }
+
+    #[test]
+    fn a_wall_decides_in_accept_edits_only_and_only_a_closed_one() {
+        let plain = || CommandFacts {
+            exact: Some(ExactCommand {
+                program: "/bin/c".into(),
+                args: vec!["granted".into()],
+            }),
+            ..CommandFacts::default()
+        };
+        let floor = CommandFacts {
+            forbidden: Some("it removes everything".into()),
+            ..CommandFacts::default()
+        };
+        let read_only = CommandFacts {
+            read_only: true,
+            ..CommandFacts::default()
+        };
+        let wall = |holds_protected, network| {
+            Sandbox::Inside(Wall {
+                by: "w".into(),
+                writes: "/w".into(),
+                holds_protected,
+                network,
+            })
+        };
+        let any = CommandFacts::default;
+        let inside = |sandbox, facts| command_in(sandbox, facts, "/w");
+        check(
+            &inside(wall(true, false), any()),
+            false,
+            ["refuse", "ask", "run", "run"],
+        );
+        check(&inside(wall(true, true), any()), false, ["refuse", "ask", "ask", "run"]);
+        check(
+            &inside(wall(false, false), any()),
+            false,
+            ["refuse", "ask", "ask", "run"],
+        );
+        check(&inside(wall(true, false), floor), false, ["refuse"; 4]);
+        check(
+            &command_in(wall(true, false), any(), "/tmp"),
+            false,
+            ["refuse", "ask", "ask", "ask"],
+        );
+        check(&inside(Sandbox::Left, plain()), false, ["refuse", "ask", "ask", "run"]);
+        check(
+            &inside(Sandbox::Left, read_only),
+            false,
+            ["refuse", "ask", "ask", "run"],
+        );
+        check(
+            &inside(wall(true, true), plain()),
+            false,
+            ["refuse", "run", "run", "run"],
+        );
     }
 
     #[test]

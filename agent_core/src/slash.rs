@@ -5,6 +5,7 @@
 mod choice;
 mod context;
 mod finding;
+mod permissions;
 mod servers;
 mod slip;
 mod tools;
@@ -40,7 +41,7 @@ pub struct CommandInfo {
 }
 
 /// All commands, in the order they are offered.
-pub const COMMANDS: [CommandInfo; 16] = [
+pub const COMMANDS: [CommandInfo; 17] = [
     info("help", "List the commands", None),
     info("model", "Show the model, or switch to another", Some("provider/model")),
     info(
@@ -87,6 +88,11 @@ pub const COMMANDS: [CommandInfo; 16] = [
         "Search your other sessions",
         Some("words, \"a phrase\", -word, prefix*, role:user, in:PATH, since:DATE"),
     ),
+    info(
+        "permissions",
+        "Show what is asked, what holds in commands, and what was allowed for good",
+        None,
+    ),
     info("title", "Show the title, or set it", Some("text")),
     info("version", "Show the version", None),
 ];
@@ -120,6 +126,7 @@ enum Name {
     TakeBack(Wish),
     Steer,
     Search,
+    Permissions,
     Title,
     Version,
 }
@@ -147,6 +154,7 @@ pub(crate) fn parse(content: &[Content]) -> Option<Command> {
         "rewind" => Name::TakeBack(Wish::Rewind),
         "steer" => Name::Steer,
         "search" => Name::Search,
+        "permissions" => Name::Permissions,
         "title" => Name::Title,
         "version" => Name::Version,
         _ => return None,
@@ -174,6 +182,7 @@ pub(crate) fn acts_at_once(content: &[Content]) -> bool {
         | Name::Context
         | Name::Steer
         | Name::Search
+        | Name::Permissions
         | Name::Version => true,
         Name::Compact | Name::Clear | Name::TakeBack(_) | Name::Title => false,
     })
@@ -330,6 +339,7 @@ fn answer(
             Err("`/steer` wants what to say: `/steer TEXT` reaches the running turn at its next step.".into())
         }
         Name::Search => return Ok(finding::answer(&engine.store, &session.id, argument, cancel)),
+        Name::Permissions => Ok(permissions::answer(engine, session)?),
         Name::Title => set_title(engine, session, turn, argument),
         Name::Mode if argument.is_empty() => Ok(choice::modes(session)),
         Name::Mode => chosen(options::set_mode(session, Some(turn), argument), || {

@@ -38,6 +38,11 @@ pub trait Workspace: Send + Sync {
         Vec::new()
     }
 
+    /// What holds in its commands and servers, as a sentence; empty where nobody knows.
+    fn sandbox(&self) -> String {
+        String::new()
+    }
+
     /// The texts of the commands in the background that run now.
     fn background(&self) -> Vec<String> {
         Vec::new()

@@ -24,7 +24,6 @@ pub(crate) fn doctor(args: &DoctorArgs, paths: Result<&Paths, NoHome>) -> Result
     sheet.add(checks::platform())?;
     sheet.add(checks::version())?;
     sheet.add_all(checks::tools())?;
-    sheet.add(checks::sandbox())?;
     sheet.add_all(files(paths))?;
     sheet.add(checks::configuration(&setup, paths))?;
     if let Ok(paths) = paths {
@@ -32,6 +31,7 @@ pub(crate) fn doctor(args: &DoctorArgs, paths: Result<&Paths, NoHome>) -> Result
     }
     let config = setup.config().ok();
     let known = config.clone().unwrap_or_default();
+    sheet.add(checks::sandbox(&known))?;
     sheet.add(checks::certificates(&known, is_far(&known), &environment))?;
     sheet.add(checks::proxies(&environment))?;
     if let Some(config) = &config {
@@ -39,7 +39,11 @@ pub(crate) fn doctor(args: &DoctorArgs, paths: Result<&Paths, NoHome>) -> Result
     }
     if !args.offline {
         sheet.add(checks::local_servers(&setup))?;
-        sheet.add_all(checks::mcp_servers(&setup, &known))?;
+        sheet.add_all(checks::mcp_servers(
+            &setup,
+            &known,
+            &paths.map(Paths::forbidden).unwrap_or_default(),
+        ))?;
     }
     sheet.end()
 }

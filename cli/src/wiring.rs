@@ -21,7 +21,7 @@ pub(crate) use providers::{
 };
 pub(crate) use tokio::runtime::Handle;
 use toolsets::{Edge, LocalWorkspaces};
-pub(crate) use toolsets::{TOOLS, bash, deny_rule_fault, look_at_servers, os, program};
+pub(crate) use toolsets::{TOOLS, bash, deny_rule_fault, look_at_sandbox, look_at_servers, os, program};
 
 use crate::paths::{NoHome, Paths};
 use crate::setup_port::UserSetup;

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 
 use crate::command::Judge;
 use crate::process::{Background, End, Processes, State};
-use crate::terminal::{GRACE, MARGIN, seconds, status_line};
+use crate::terminal::{GRACE, MARGIN, made, seconds, status_line};
 use crate::{input, title};
 
 #[cfg(test)]
@@ -150,9 +150,13 @@ impl Tool for Process {
         let background = || self.background(args.id.as_deref());
         match args.action {
             Verb::List => Ok(inward(self.list())),
-            Verb::Poll => Ok(inward(poll(background()?))),
-            Verb::Wait => Ok(inward(wait(background()?, args.timeout.map_or(Ok(WAIT), seconds)?))),
-            Verb::Kill => Ok(inward(kill(background()?))),
+            Verb::Poll => Ok(inward(poll(self.processes.clone(), background()?))),
+            Verb::Wait => Ok(inward(wait(
+                self.processes.clone(),
+                background()?,
+                args.timeout.map_or(Ok(WAIT), seconds)?,
+            ))),
+            Verb::Kill => Ok(inward(kill(self.processes.clone(), background()?))),
             Verb::Write => {
                 let text = args.text.filter(|text| !text.is_empty());
                 let text = text.ok_or_else(|| ToolError::new("`text` is missing: give what to write"))?;
@@ -189,26 +193,26 @@ fn inward(action: Action) -> Planned {
     }
 }
 
-fn poll(background: Arc<Background>) -> Action {
-    Box::new(move |_| Ok(told(&background)))
+fn poll(processes: Arc<Processes>, background: Arc<Background>) -> Action {
+    Box::new(move |_| Ok(told(&processes, &background)))
 }
 
-fn wait(background: Arc<Background>, limit: Duration) -> Action {
+fn wait(processes: Arc<Processes>, background: Arc<Background>, limit: Duration) -> Action {
     Box::new(move |run| {
         let end = background.follow(limit, run.cancel, || {
             (run.report)(Report::Progress(background.progress()));
         });
         match end {
-            End::Exited(_) | End::TimedOut => Ok(told(&background)),
+            End::Exited(_) | End::TimedOut => Ok(told(&processes, &background)),
             End::Cancelled => Err(ToolError::new(format!("cancelled; {} goes on", background.id))),
         }
     })
 }
 
-fn kill(background: Arc<Background>) -> Action {
+fn kill(processes: Arc<Processes>, background: Arc<Background>) -> Action {
     Box::new(move |_| {
         background.end(GRACE);
-        Ok(told(&background))
+        Ok(told(&processes, &background))
     })
 }
 
@@ -253,7 +257,7 @@ fn not_written(background: &Background, error: &io::Error) -> ToolError {
 }
 
 /// What is new of a background command, and how it is.
-fn told(background: &Background) -> ToolOutput {
+fn told(processes: &Processes, background: &Background) -> ToolOutput {
     // The state comes first: what it printed before its end is then surely in the excerpt.
     let state = background.state();
     let printed = background.news().text();
@@ -269,10 +273,15 @@ fn told(background: &Background) -> ToolOutput {
             json!({ "running": false, "exitCode": exit.code, "signal": exit.signal }),
         ),
     };
+    let made = match state {
+        State::Running => None,
+        State::Ended(_) => made(&processes.made_in_background(background)),
+    };
+    let made = made.map(|made| format!("\n{made}")).unwrap_or_default();
     ToolOutput {
         display: Display::Verbatim,
         raw: Some(raw),
-        ..ToolOutput::text(format!("{printed}{gap}{status}"))
+        ..ToolOutput::text(format!("{printed}{gap}{status}{made}"))
     }
 }
 

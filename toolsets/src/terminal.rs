@@ -24,11 +24,15 @@ use serde_json::{Value, json};
 
 use crate::command::{Judge, real};
 use crate::input;
-use crate::process::{End, Exit, Processes, Running};
+use crate::process::{End, Exit, Foreground, Processes, Running};
+use crate::sandbox::{Fault, Way};
+
+pub(crate) use walled::made;
 
 mod in_editor;
 #[cfg(test)]
 mod tests;
+mod walled;
 
 /// The longest title of a call, in characters.
 const TITLE: usize = 190;
@@ -56,6 +60,8 @@ its exit code. Each call is a shell of its own in the workspace folder: `cd` and
 /// The `terminal` tool of one session.
 pub(crate) struct Terminal {
     spec: ToolSpec,
+    /// The same for where a command may ask to run outside the sandbox.
+    spec_with_way_out: ToolSpec,
     cwd: PathBuf,
     judge: Arc<Judge>,
     limit: Duration,
@@ -74,6 +80,8 @@ struct Args {
     timeout: Option<f64>,
     #[serde(default)]
     background: bool,
+    #[serde(default)]
+    outside_sandbox: bool,
 }
 
 impl Terminal {
@@ -87,7 +95,8 @@ impl Terminal {
     ) -> Self {
         let limit = Duration::from_secs(config.terminal.timeout_s).min(LONGEST);
         Self {
-            spec: spec(limit),
+            spec: spec(limit, false),
+            spec_with_way_out: spec(limit, true),
             cwd: scope.cwd.clone(),
             judge,
             limit,
@@ -106,6 +115,23 @@ impl Terminal {
         }
         let real = real(&path);
         Ok(Place { path, real })
+    }
+
+    /// The editor's terminal, if commands are to run there and it has some.
+    fn has_editor(&self) -> bool {
+        self.editor
+            .as_ref()
+            .is_some_and(|editor| editor.abilities().has_terminals)
+    }
+
+    fn way(&self, args: &Args) -> Way {
+        if !args.background && self.has_editor() {
+            Way::InEditor
+        } else if args.outside_sandbox {
+            Way::Left
+        } else {
+            Way::Inside
+        }
     }
 
     fn command_plan(&self, args: &Args) -> Result<CommandPlan, ToolError> {
@@ -128,10 +154,13 @@ impl Terminal {
             facts.read_only = false;
             facts.doubt = Some("it goes on behind the turn and takes input".to_owned());
         }
+        let sandbox = self.processes.sandbox().around(self.way(args));
+        let sandbox = sandbox.map_err(|why| ToolError::new(format!("the command was not run: {why}")))?;
         Ok(CommandPlan {
             command: args.command.clone(),
             cwd,
             background: args.background,
+            sandbox,
             facts,
         })
     }
@@ -139,7 +168,10 @@ impl Terminal {
 
 impl Tool for Terminal {
     fn spec(&self) -> &ToolSpec {
-        &self.spec
+        match self.processes.sandbox().may_be_left() {
+            true => &self.spec_with_way_out,
+            false => &self.spec,
+        }
     }
 
     fn kind(&self) -> ToolKind {
@@ -162,14 +194,10 @@ impl Tool for Terminal {
 
     fn prints_in(&self, input: &Value) -> Option<String> {
         let args: Args = input::parse("terminal", input).ok()?;
-        let in_editor = self
-            .editor
-            .as_ref()
-            .is_some_and(|editor| editor.abilities().has_terminals);
         let cwd = args
             .workdir
             .map_or_else(|| self.cwd.clone(), |workdir| self.cwd.join(workdir));
-        (!args.background && !in_editor).then(|| cwd.display().to_string())
+        (!args.background && !self.has_editor()).then(|| cwd.display().to_string())
     }
 
     fn limit(&self, input: &Value) -> Limit {
@@ -195,8 +223,8 @@ impl Tool for Terminal {
     }
 }
 
-fn spec(limit: Duration) -> ToolSpec {
-    ToolSpec {
+fn spec(limit: Duration, has_way_out: bool) -> ToolSpec {
+    let mut spec = ToolSpec {
         name: "terminal".into(),
         description: DESCRIPTION.into(),
         schema: json!({
@@ -209,7 +237,12 @@ fn spec(limit: Duration) -> ToolSpec {
             },
             "required": ["command"]
         }),
+    };
+    if has_way_out {
+        spec.schema["properties"]["outside_sandbox"] =
+            json!({ "type": "boolean", "description": "Asks the user to run it without the sandbox." });
     }
+    spec
 }
 
 /// A number of seconds from a model as a time that can be waited for.
@@ -244,7 +277,7 @@ fn action(processes: Arc<Processes>, editor: Option<Asker>, plan: CommandPlan, l
 
 fn start_background(processes: &Processes, plan: &CommandPlan) -> Result<ToolOutput, ToolError> {
     let background = processes
-        .start_background(&plan.command, &plan.cwd.real)
+        .start_background(&plan.command, &plan.cwd.real, &plan.sandbox)
         .map_err(|error| not_started(plan, &error))?;
     let id = &background.id;
     Ok(ToolOutput {
@@ -262,31 +295,35 @@ fn foreground(
     limit: Duration,
     run: &Run<'_>,
 ) -> Result<ToolOutput, ToolError> {
-    let running = processes
-        .start(&plan.command, &plan.cwd.real)
+    let command = processes
+        .start(&plan.command, &plan.cwd.real, &plan.sandbox)
         .map_err(|error| not_started(plan, &error))?;
+    let running = &command.running;
     let end = running.follow(limit, run.cancel, || {
         (run.report)(Report::Progress(running.output().progress()));
     });
     match end {
         End::Exited(exit) => {
-            let left = processes.keep_left(&running);
-            exited(plan, &running, exit, left)
+            let left = processes.keep_left(running);
+            exited(plan, &command, exit, left, &processes.made_by(&command))
         }
         End::TimedOut => {
             running.end(GRACE);
             let status = format!("timed out after {} s", limit.as_secs_f64());
-            Err(failed(plan, &status, output(&running, &status, Ended::TimedOut)))
+            Err(failed(plan, &status, output(running, &status, Ended::TimedOut)))
         }
         End::Cancelled => {
             running.end(CANCEL_GRACE);
-            Err(failed(plan, "cancelled", output(&running, "cancelled", Ended::Badly)))
+            Err(failed(plan, "cancelled", output(running, "cancelled", Ended::Badly)))
         }
     }
 }
 
 fn not_started(plan: &CommandPlan, error: &io::Error) -> ToolError {
     let cwd = plan.cwd.path.display();
+    if let Some(fault) = error.get_ref().and_then(|error| error.downcast_ref::<Fault>()) {
+        return ToolError::new(format!("the command was not run: {fault}"));
+    }
     let advice = if error.kind() == io::ErrorKind::QuotaExceeded {
         "too many commands run in the background: kill one with the process tool first".to_owned()
     } else {
@@ -295,10 +332,31 @@ fn not_started(plan: &CommandPlan, error: &io::Error) -> ToolError {
     ToolError::new(format!("the shell could not be started in `{cwd}`: {advice}"))
 }
 
-fn exited(plan: &CommandPlan, running: &Running, exit: Exit, left: bool) -> Result<ToolOutput, ToolError> {
+fn exited(
+    plan: &CommandPlan,
+    command: &Foreground,
+    exit: Exit,
+    left: bool,
+    made: &[PathBuf],
+) -> Result<ToolOutput, ToolError> {
+    let running = &command.running;
+    let printed = running.output().since(0).text();
+    if let Some(error) = walled::not_put_up(&plan.sandbox, exit, &printed) {
+        return Err(error);
+    }
     let mut status = status_line(exit);
     if left {
         status.push_str("\nprocesses that it started still run; they end with the session");
+    }
+    if let Some(hint) = walled::hint(&plan.sandbox, exit, &printed) {
+        status.push_str(&format!("\n{hint}"));
+    }
+    if let Some(made) = walled::made(made) {
+        status.push_str(&format!("\n{made}"));
+        return match exit.code {
+            Some(0) => Ok(output(running, &status, Ended::Noticed)),
+            Some(_) | None => Err(failed(plan, &status, output(running, &status, Ended::Badly))),
+        };
     }
     if exit.code == Some(0) {
         Ok(output(running, &status, Ended::Well))
@@ -320,6 +378,8 @@ pub(crate) fn status_line(exit: Exit) -> String {
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Ended {
     Well,
+    /// Well, and with something that the user should see.
+    Noticed,
     Badly,
     TimedOut,
 }
@@ -362,7 +422,7 @@ fn output(running: &Running, status: &str, ended: Ended) -> ToolOutput {
 fn how_it_ended<'s>(printed: &str, status: &'s str, ended: Ended) -> &'s str {
     match ended {
         Ended::Well if !printed.trim().is_empty() => "",
-        Ended::Well | Ended::Badly | Ended::TimedOut => status,
+        Ended::Well | Ended::Noticed | Ended::Badly | Ended::TimedOut => status,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use agent_core::asker::Asker;
 use agent_core::cancel::Cancel;
@@ -31,6 +32,7 @@ use crate::put_back;
 use crate::read_file::ReadFile;
 use crate::rules;
 use crate::runs::Runs;
+use crate::sandbox::{self, Sandbox};
 use crate::search::SearchFiles;
 use crate::session_search::SessionSearch;
 use crate::surroundings;
@@ -92,7 +94,7 @@ impl Workspaces for LocalWorkspaces {
         let editor = editor(&scope, config, &asker, &runs);
         let files = Arc::new(Files::new(places, editor, Arc::clone(&runs)));
         let mut tools = file_tools(&files);
-        let processes = processes(&scope, config, runs);
+        let processes = processes(&scope, config, runs, &self.forbidden);
         tools.extend(command_tools(&scope, config, &self.forbidden, &processes, &asker));
         let todo = Arc::new(Todo::new());
         tools.push(todo.clone());
@@ -108,24 +110,30 @@ impl Workspaces for LocalWorkspaces {
             starts_servers: starts_servers(&scope, config),
             disabled: config.agent.disabled_tools.clone(),
             user_rules: self.user_rules.clone(),
+            has_told: AtomicBool::new(false),
         })
     }
 }
 
-/// How the MCP servers of the configuration do: all are started in a folder, looked at once they answer or a turn would not
+/// How the MCP servers of the configuration do: all are started in a folder, not seeing our `own`, looked at once they answer or a turn would not
 /// wait for them any longer, and ended.
-pub fn look_at_servers(cwd: &Path, config: &Config, edge: &Edge) -> Vec<ServerView> {
+pub fn look_at_servers(cwd: &Path, config: &Config, own: &[PathBuf], edge: &Edge) -> Vec<ServerView> {
     let scope = Scope {
         session: SessionId::new(),
         cwd: cwd.to_owned(),
         extra_roots: Vec::new(),
         servers: Vec::new(),
     };
-    let processes = processes(&scope, config, Arc::new(Runs::default()));
+    let processes = processes(&scope, config, Arc::new(Runs::default()), own);
     let servers = Servers::open(&scope, config, &processes, edge);
     // What it tells, the views say too.
     servers.get_ready(&Cancel::new(), &mut |_| {});
     servers.views()
+}
+
+/// What there is of a sandbox for sessions in this folder, for people, and whether it is there at all.
+pub fn look_at_sandbox(cwd: &Path, config: &Config) -> (bool, String) {
+    sandbox::survey(config, cwd)
 }
 
 /// Whether one of a session's servers is a program that is started.
@@ -152,13 +160,13 @@ fn file_tools(files: &Arc<Files>) -> Vec<Arc<dyn Tool>> {
     ]
 }
 
-fn processes(scope: &Scope, config: &Config, runs: Arc<Runs>) -> Arc<Processes> {
+fn processes(scope: &Scope, config: &Config, runs: Arc<Runs>, own: &[PathBuf]) -> Arc<Processes> {
     let keys = config
         .providers
         .values()
         .filter_map(|provider| provider.api_key_env.clone());
     let environment = Environment::new(scope.session.clone(), Hidden(keys.collect()));
-    Arc::new(Processes::new(environment, runs))
+    Arc::new(Processes::new(environment, runs, Sandbox::new(scope, config, own)))
 }
 
 fn command_tools(
@@ -194,6 +202,8 @@ struct LocalWorkspace {
     starts_servers: bool,
     disabled: Vec<String>,
     user_rules: Option<PathBuf>,
+    /// The user was told what is not held in.
+    has_told: AtomicBool,
 }
 
 impl Workspace for LocalWorkspace {
@@ -213,7 +223,16 @@ impl Workspace for LocalWorkspace {
             self.processes
                 .wait_for_programs(cancel, "MCP servers are started with it.", tell);
         }
+        let sandbox = self.processes.sandbox();
+        sandbox.get_ready();
+        if !self.has_told.swap(true, Ordering::Relaxed) {
+            sandbox.notice().into_iter().for_each(&mut *tell);
+        }
         self.servers.get_ready(cancel, tell);
+    }
+
+    fn sandbox(&self) -> String {
+        self.processes.sandbox().sentence()
     }
 
     fn servers(&self) -> Vec<ServerView> {

@@ -4,6 +4,8 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use agent_core::config::{Config, SandboxMode};
+
 use super::Finding;
 use crate::wiring;
 
@@ -82,12 +84,19 @@ pub(crate) fn tools() -> Vec<Finding> {
     vec![shell, git]
 }
 
-/// What holds commands in.
-pub(crate) fn sandbox() -> Finding {
-    Finding::warning(
-        "sandbox",
-        "there is none yet, also with `network = false`: what a command does that you allow is up to that command, so read it before you do",
-    )
+/// What holds in commands and MCP servers, in a session of this folder.
+pub(crate) fn sandbox(config: &Config) -> Finding {
+    let cwd = env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
+    let (is_there, sentence) = wiring::look_at_sandbox(&cwd, config);
+    match config.sandbox.mode {
+        _ if is_there => Finding::ok("sandbox", sentence),
+        SandboxMode::Required => Finding::failed("sandbox", sentence),
+        SandboxMode::Off if config.sandbox.network => Finding::ok("sandbox", sentence),
+        SandboxMode::Off | SandboxMode::Auto => Finding::warning(
+            "sandbox",
+            format!("{sentence}. What a command does that you allow is up to that command, so read it before you do"),
+        ),
+    }
 }
 
 #[cfg(test)]

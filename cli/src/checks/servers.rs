@@ -1,6 +1,6 @@
 //! Whether the MCP servers of the configuration can be used, which is known only by starting them.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use agent_core::config::{Config, McpServerConfig};
 use agent_core::server::{ServerState, ServerView};
@@ -12,7 +12,7 @@ use crate::wiring;
 const CHECK: &str = "MCP server";
 
 /// How each server does. They are started where the user is, as they are in a session of this folder.
-pub(crate) fn mcp_servers(setup: &UserSetup, config: &Config) -> Vec<Finding> {
+pub(crate) fn mcp_servers(setup: &UserSetup, config: &Config, own: &[PathBuf]) -> Vec<Finding> {
     if config.mcp_servers.is_empty() {
         return Vec::new();
     }
@@ -22,12 +22,12 @@ pub(crate) fn mcp_servers(setup: &UserSetup, config: &Config) -> Vec<Finding> {
             "none was started: this folder does not exist any more",
         )];
     };
-    look(setup, config, &cwd)
+    look(setup, config, own, &cwd)
 }
 
-fn look(setup: &UserSetup, config: &Config, cwd: &Path) -> Vec<Finding> {
+fn look(setup: &UserSetup, config: &Config, own: &[PathBuf], cwd: &Path) -> Vec<Finding> {
     let handle = setup.http().handle();
-    let views = wiring::look_at_servers(cwd, config, &wiring::edge(handle));
+    let views = wiring::look_at_servers(cwd, config, own, &wiring::edge(handle));
     // Both are in the order of their names in the configuration.
     let servers = config.mcp_servers.iter().zip(views);
     servers

@@ -42,6 +42,14 @@ pub(super) fn make_sense(config: &Config) -> Result<(), String> {
     for (name, server) in &config.mcp_servers {
         server_makes_sense(server).map_err(|fault| format!("mcp_servers.{name}{fault}"))?;
     }
+    for folder in &config.sandbox.writable {
+        if !folder.is_absolute() && !folder.starts_with("~") {
+            return Err(format!(
+                "sandbox.writable: {} is relative; give a whole path, or one that begins with `~/`",
+                folder.display()
+            ));
+        }
+    }
     for rule in &config.approvals.deny {
         if let Some(fault) = wiring::deny_rule_fault(rule) {
             return Err(format!("approvals.deny: the rule `{rule}` {fault}"));

@@ -102,8 +102,16 @@ fn an_error_names_the_file_the_line_and_the_way_out() {
     check("[providers.openai]\nstall_s = 0", "providers.openai.stall_s is 0");
     check("[terminal]\ntimeout_s = 0", "terminal.timeout_s is 0");
     check(
-        "[sandbox]\nmode = \"required\"",
-        "/c.toml:2: unknown key `mode` in [sandbox]; known are network",
+        "[sandbox]\nmode = \"on\"",
+        "/c.toml:2: `sandbox.mode`: `on` is none of auto, required, off",
+    );
+    check(
+        "[sandbox]\nwritable = [\"../other\"]",
+        "/c.toml: sandbox.writable: ../other is relative; give a whole path, or one that begins with `~/`",
+    );
+    check(
+        "[sandbox]\nwall = 1",
+        "/c.toml:2: unknown key `wall` in [sandbox]; did you mean `",
     );
     check(
         "[sandbox]\nnetwork = 0",

@@ -6,6 +6,7 @@ use agent_core::approval::{Approval, ApprovalOption, OptionKind};
 use agent_core::event::PlannedCall;
 use agent_core::plan::Plan;
 use agent_core::visible;
+use agent_core::wall::Sandbox;
 use anstyle::{AnsiColor, Style};
 
 use super::diff;
@@ -52,7 +53,8 @@ fn write_whole(out: &mut dyn Write, shown: &PlannedCall, title: &str, diffs_show
     match &shown.plan {
         Plan::Command(plan) => {
             write_text(out, &plan.command, title)?;
-            writeln!(out, "  {}", visible::line(&plan.place_and_manner()))
+            writeln!(out, "  {}", visible::line(&plan.place_and_manner()))?;
+            writeln!(out, "  {}", visible::line(&plan.sandbox.sentence()))
         }
         Plan::Input { text, .. } => write_text(out, text, title),
         Plan::Fetch { url, .. } => write_text(out, url, title),
@@ -91,7 +93,9 @@ pub(super) fn unasked(approval: &Approval, why: &str) -> String {
         Some(Plan::Change { .. }) if approval.reason.is_empty() => {
             "--mode accept_edits edits in the workspace without asking".to_owned()
         }
-        Some(Plan::Command(plan)) if plan.facts.doubt.as_deref().unwrap_or_default() == approval.reason => {
+        Some(Plan::Command(plan))
+            if plan.facts.doubt.as_deref().unwrap_or_default() == approval.reason || plan.sandbox == Sandbox::Left =>
+        {
             "--mode dont_ask runs every command without asking".to_owned()
         }
         Some(Plan::Fetch { .. }) => "--mode dont_ask fetches without asking".to_owned(),

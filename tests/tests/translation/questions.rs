@@ -5,6 +5,7 @@ use std::sync::Arc;
 use agent_core::change::FileChange;
 use agent_core::event::{Event, PlannedCall};
 use agent_core::plan::{CommandFacts, CommandPlan, Plan};
+use agent_core::wall::Sandbox;
 
 use crate::events::{place, question};
 use crate::live;
@@ -18,6 +19,7 @@ fn a_question_holds_the_whole_command_and_nothing_hides_in_it() {
             command: text,
             cwd: place("/w/\u{202e}sub"),
             background: true,
+            sandbox: Sandbox::default(),
             facts: CommandFacts::default(),
         }),
         ..approval.shown.as_deref().unwrap().clone()

@@ -148,6 +148,7 @@ impl Server {
         let target = match &self.definition.transport {
             Transport::Stdio { command, args, env, .. } => {
                 let program = Program {
+                    name: &self.definition.name,
                     command,
                     args,
                     env,

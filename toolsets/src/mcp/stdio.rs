@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 
 use crossbeam_channel::{after, select};
@@ -13,6 +12,7 @@ use tokio::runtime::Handle;
 
 use super::lines::Lines;
 use crate::process::{Processes, Running};
+use crate::sandbox::Fault;
 use crate::terminal::status_line;
 
 /// After its stdin has closed, a server gets this long to end by itself,
@@ -26,6 +26,8 @@ const LAST_TEXT: usize = 1000;
 
 /// What is started.
 pub(super) struct Program<'a> {
+    /// The server's name, as the user gave it.
+    pub(super) name: &'a str,
     pub(super) command: &'a Path,
     pub(super) args: &'a [String],
     pub(super) env: &'a BTreeMap<String, String>,
@@ -38,9 +40,7 @@ pub(super) struct Child(Running);
 impl Program<'_> {
     /// Starts it; what comes back is what it is spoken with over.
     pub(super) fn start(&self, processes: &Processes, handle: &Handle) -> Result<(Child, Lines), String> {
-        let mut command = Command::new(self.command);
-        command.args(self.args);
-        let started = processes.start_spoken(command, self.env, self.cwd);
+        let started = processes.start_spoken(self.name, (self.command, self.args), self.env, self.cwd);
         let (running, spoken) = started.map_err(|error| self.explain(&error, processes))?;
         let _inside = handle.enter();
         let lines = pipe::Receiver::from_owned_fd(OwnedFd::from(spoken.stdout)).and_then(|stdout| {
@@ -56,7 +56,9 @@ impl Program<'_> {
     fn explain(&self, error: &io::Error, processes: &Processes) -> String {
         let (command, cwd) = (self.command.display(), self.cwd.display());
         let is_missing = error.kind() == ErrorKind::NotFound;
-        if !self.cwd.is_dir() {
+        if let Some(fault) = error.get_ref().and_then(|error| error.downcast_ref::<Fault>()) {
+            fault.to_string()
+        } else if !self.cwd.is_dir() {
             format!("its folder {cwd} does not exist")
         } else if is_missing && self.is_bare() {
             let own = self.env.get("PATH");

@@ -15,7 +15,8 @@ use rustix::process::Pid;
 use super::environment;
 use super::group::Group;
 use super::orphans;
-use super::spawner::{spawn, spawn_lasting};
+use super::ready::Ready;
+use super::spawner::Spawner;
 
 /// Remembers the last line it read, the groups alive, and ends those when the other end of its input is gone; then what
 /// carries the mark `$0`, again until nothing does, since a process may fork meanwhile. The signals that end an agent
@@ -90,18 +91,19 @@ pub(super) struct Guarded(Group);
 impl Guarded {
     /// Starts a child and takes its group into care. Only for a moment after the start nobody but the parent-death signal
     /// would end it: the guard is there before, and hears of the group right after.
-    pub(super) fn spawn(command: Command) -> io::Result<(Child, Self)> {
+    pub(super) fn spawn(ready: Ready) -> io::Result<(Child, Self)> {
+        let leader = ready.leader;
         let mut guard = GUARD.lock();
         if guard.process.is_none() {
             guard.process = start();
         }
-        let child = spawn(command);
-        let group = child.as_ref().ok().map(Group::of);
+        let child = ready.spawner.spawn(ready.command);
+        let group = child.as_ref().ok().map(|child| Group::of(child, leader));
         guard.groups.extend(group.map(|group| group.leader().as_raw_pid()));
         orphans::reap_from_now_on();
         guard.tell();
         let child = child?;
-        let guarded = Self(Group::of(&child));
+        let guarded = Self(Group::of(&child, leader));
         Ok((child, guarded))
     }
 
@@ -144,7 +146,8 @@ fn start() -> Option<Child> {
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::null());
-    spawn_lasting(command)
+    Spawner::of_all()
+        .spawn_lasting(command)
         .inspect_err(|error| tracing::warn!(%error, "the guard of background processes could not be started"))
         .ok()
 }

@@ -2,7 +2,7 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -19,6 +19,7 @@ use super::group::Group;
 use super::guard::Guarded;
 use super::orphans;
 use super::output::Output;
+use super::ready::Ready;
 use super::stray;
 use crate::runs::RunGuard;
 
@@ -28,6 +29,8 @@ const DRAIN: Duration = Duration::from_millis(250);
 const LAST_DRAIN: Duration = Duration::from_millis(25);
 /// New output is told at most this often.
 const PACE: Duration = Duration::from_millis(100);
+/// What is only tried is not waited for longer.
+const PROBE: Duration = Duration::from_secs(3);
 /// A reader that doesn't read is not waited for longer.
 const WRITE_LIMIT: Duration = Duration::from_secs(2);
 
@@ -96,14 +99,15 @@ impl Running {
     ///
     /// # Errors
     /// What the operating system says about pipes or the start.
-    pub(super) fn start(mut command: Command, mark: Option<Mark>, input: Input) -> io::Result<Self> {
+    pub(super) fn start(mut ready: Ready, mark: Option<Mark>, input: Input) -> io::Result<Self> {
+        let command = ready.command();
         let (printed, writer) = io::pipe()?;
         command.stdin(match input {
             Input::Empty => Stdio::null(),
             Input::Written => Stdio::piped(),
         });
         command.stdout(writer.try_clone()?).stderr(writer);
-        let (mut child, guarded) = Guarded::spawn(command)?;
+        let (mut child, guarded) = Guarded::spawn(ready)?;
         let stdin = child.stdin.take();
         Self::watch(child, guarded, mark, stdin, printed)
     }
@@ -112,10 +116,11 @@ impl Running {
     ///
     /// # Errors
     /// What the operating system says about pipes or the start.
-    pub(super) fn start_spoken(mut command: Command, mark: Mark) -> io::Result<(Self, Spoken)> {
+    pub(super) fn start_spoken(mut ready: Ready, mark: Mark) -> io::Result<(Self, Spoken)> {
+        let command = ready.command();
         let (printed, writer) = io::pipe()?;
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(writer);
-        let (mut child, guarded) = Guarded::spawn(command)?;
+        let (mut child, guarded) = Guarded::spawn(ready)?;
         let pipes = child.stdin.take().zip(child.stdout.take());
         let (stdin, stdout) = pipes.ok_or(ErrorKind::BrokenPipe)?;
         let running = Self::watch(child, guarded, Some(mark), None, printed)?;
@@ -215,7 +220,8 @@ impl Running {
     /// to be known.
     pub(crate) fn end(&self, grace: Duration) {
         let deadline = Instant::now() + grace + LAST_DRAIN;
-        let strays = self.mark.as_ref().map(|mark| stray::end_aside(mark.clone(), grace));
+        let keeper = self.guarded.group().keeper();
+        let strays = self.mark.clone().map(|mark| stray::end_aside(mark, keeper, grace));
         if let Some(guarded) = self.alive() {
             guarded.group().end(grace);
         }
@@ -267,6 +273,34 @@ impl Drop for Running {
             self.guarded.group().kill();
         }
     }
+}
+
+/// Runs a command that should end well and soon.
+///
+/// # Errors
+/// That it could not be started, or how it ended and what it said.
+pub(crate) fn last_words(mut ready: Ready) -> io::Result<()> {
+    ready.command().current_dir("/");
+    // What it has started ends with it.
+    let _spawner = ready.spawner.clone();
+    let running = Running::start(ready, None, Input::Empty)?;
+    let end = running.follow(PROBE, &Cancel::new(), || {});
+    if end
+        == End::Exited(Exit {
+            code: Some(0),
+            signal: None,
+        })
+    {
+        return Ok(());
+    }
+    running.end(Duration::ZERO);
+    let said = running.output().since(0).text();
+    let said = said.lines().next_back().unwrap_or_default();
+    Err(io::Error::other(match end {
+        End::TimedOut | End::Cancelled => "it does not come to its end".to_owned(),
+        End::Exited(_) if said.is_empty() => "it ended badly and said nothing".to_owned(),
+        End::Exited(_) => said.to_owned(),
+    }))
 }
 
 /// Runs `work` on a thread of its own; what is returned closes when it is done. Nobody joins these threads: they end

@@ -100,7 +100,7 @@ fn login_path(shell: &Path, environment: &Environment) -> Option<OsString> {
     command.args(["-l", "-c", "/usr/bin/env"]);
     command.current_dir(std::env::home_dir()?);
     command.stderr(Stdio::null());
-    let running = Running::start(command, None, Input::Empty).ok()?;
+    let running = Running::start(command.into(), None, Input::Empty).ok()?;
     crossbeam_channel::select! {
         recv(running.exited()) -> _ => running.drain(),
         recv(after(LIMIT)) -> _ => tracing::info!(

@@ -2,11 +2,10 @@
 //! Dropping it ends them all.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -14,6 +13,7 @@ use std::time::{Duration, Instant};
 use agent_core::cancel::Cancel;
 use agent_core::event::{Event, Progress};
 use agent_core::surface::NewTerminal;
+use agent_core::wall;
 use parking_lot::Mutex;
 
 use super::environment::{Environment, Mark};
@@ -23,6 +23,7 @@ use super::running::{End, Exit, Input, Running, Spoken};
 use super::search_path::{self, search_path};
 use super::stray;
 use crate::runs::{RunGuard, Runs};
+use crate::sandbox::{Held, Protected, Sandbox};
 
 /// At the session's end all its processes together get this long to end by themselves.
 const LAST_GRACE: Duration = Duration::from_millis(200);
@@ -42,6 +43,16 @@ pub(crate) struct Processes {
     background: Mutex<Started>,
     /// What is told when each began and ended.
     runs: Arc<Runs>,
+    /// After all that is behind it.
+    sandbox: Sandbox,
+}
+
+/// A command in the foreground, and what is to be known of it at its end.
+pub(crate) struct Foreground {
+    /// The command.
+    pub(crate) running: Running,
+    /// What was protected when it was started, if it is behind a wall.
+    before: Option<Protected>,
 }
 
 #[derive(Default)]
@@ -59,6 +70,8 @@ pub(crate) struct Background {
     /// The folder it started in.
     pub(crate) cwd: PathBuf,
     running: Running,
+    /// What was protected when it was started; none when that was looked at again, or where there is no wall.
+    before: Mutex<Option<Protected>>,
     /// Bytes of output that were told.
     told: Mutex<u64>,
 }
@@ -74,14 +87,20 @@ pub(crate) enum State {
 
 impl Processes {
     /// No processes yet, and the environment they will have.
-    pub(crate) fn new(environment: Environment, runs: Arc<Runs>) -> Self {
+    pub(crate) fn new(environment: Environment, runs: Arc<Runs>, sandbox: Sandbox) -> Self {
         Self {
             environment,
             runs,
+            sandbox,
             left: Mutex::default(),
             watched: OnceLock::new(),
             background: Mutex::default(),
         }
+    }
+
+    /// What holds them in.
+    pub(crate) fn sandbox(&self) -> &Sandbox {
+        &self.sandbox
     }
 
     /// Begins to ask the login shell where programs are looked for, so that nobody waits for the answer later. The
@@ -118,10 +137,31 @@ impl Processes {
     ///
     /// # Errors
     /// What the operating system says about the start.
-    pub(crate) fn start(&self, command: &str, cwd: &Path) -> io::Result<Running> {
-        let (shell, mark) = self.shell(command, cwd);
+    pub(crate) fn start(&self, command: &str, cwd: &Path, sandbox: &wall::Sandbox) -> io::Result<Foreground> {
+        let (Held { ready, before, .. }, mark) = self.shell(command, cwd, sandbox)?;
         let run = self.runs.begin();
-        Ok(Running::start(shell, Some(mark), Input::Empty)?.during(run))
+        let running = Running::start(ready, Some(mark), Input::Empty)?.during(run);
+        Ok(Foreground { running, before })
+    }
+
+    /// What a command has made that steers tools, and that no wall could hold, since it was not there.
+    pub(crate) fn made_by(&self, command: &Foreground) -> Vec<PathBuf> {
+        command
+            .before
+            .as_ref()
+            .map(|before| self.made_since(before))
+            .unwrap_or_default()
+    }
+
+    /// The same of a command in the background, once, when it has ended.
+    pub(crate) fn made_in_background(&self, background: &Background) -> Vec<PathBuf> {
+        let before = background.before.lock().take();
+        before.map(|before| self.made_since(&before)).unwrap_or_default()
+    }
+
+    fn made_since(&self, before: &Protected) -> Vec<PathBuf> {
+        let now = self.sandbox.look();
+        now.made_since(before).into_iter().map(Path::to_owned).collect()
     }
 
     /// Something begins that may change files and that is no process of ours.
@@ -150,21 +190,29 @@ impl Processes {
         }
     }
 
-    /// Starts a program that is spoken with over its stdin and stdout, with these variables beside those of commands.
+    /// Starts a server that is spoken with over its stdin and stdout, with these variables beside those of commands.
     ///
     /// # Errors
     /// What the operating system says about the start.
     pub(crate) fn start_spoken(
         &self,
-        mut program: Command,
+        name: &str,
+        (program, args): (&Path, &[String]),
         variables: &BTreeMap<String, String>,
         cwd: &Path,
     ) -> io::Result<(Running, Spoken)> {
         self.watched.get_or_init(Watched::new);
-        program.current_dir(cwd);
-        let mark = self.environment.apply_marked(&mut program);
-        program.env("PATH", self.search_path()).env("PWD", cwd).envs(variables);
-        Running::start_spoken(program, mark)
+        let own = variables.get("PATH").map(OsStr::new);
+        // Behind a wall it would be the wall's program that says so, in other words.
+        look_for(program, own.unwrap_or_else(|| self.search_path()), cwd)?;
+        let args: Vec<OsString> = args.iter().map(OsString::from).collect();
+        let mut held = self.sandbox.server_ready(name, program.as_os_str(), &args, cwd)?;
+        held.ready.command().current_dir(cwd);
+        let mark = self.environment.apply_marked(held.ready.command());
+        held.set_variables();
+        let command = held.ready.command();
+        command.env("PATH", self.search_path()).env("PWD", cwd).envs(variables);
+        Running::start_spoken(held.ready, mark)
     }
 
     /// Takes over what an ended command left running. Says whether it left something.
@@ -180,7 +228,12 @@ impl Processes {
     ///
     /// # Errors
     /// What the operating system says about the start; `QuotaExceeded` when too many run already.
-    pub(crate) fn start_background(&self, command: &str, cwd: &Path) -> io::Result<Arc<Background>> {
+    pub(crate) fn start_background(
+        &self,
+        command: &str,
+        cwd: &Path,
+        sandbox: &wall::Sandbox,
+    ) -> io::Result<Arc<Background>> {
         let mut started = self.background.lock();
         if started.commands.len() >= MOST {
             let ended = started
@@ -189,15 +242,16 @@ impl Processes {
                 .position(|background| background.running.exit().is_some());
             started.commands.remove(ended.ok_or(io::ErrorKind::QuotaExceeded)?);
         }
-        let (shell, mark) = self.shell(command, cwd);
+        let (Held { ready, before, .. }, mark) = self.shell(command, cwd, sandbox)?;
         let run = self.runs.begin();
-        let running = Running::start(shell, Some(mark), Input::Written)?.during(run);
+        let running = Running::start(ready, Some(mark), Input::Written)?.during(run);
         started.count += 1;
         let background = Arc::new(Background {
             id: format!("p{}", started.count),
             command: command.to_owned(),
             cwd: cwd.to_owned(),
             running,
+            before: Mutex::new(before),
             told: Mutex::new(0),
         });
         started.commands.push(Arc::clone(&background));
@@ -209,21 +263,38 @@ impl Processes {
         self.background.lock().commands.clone()
     }
 
-    fn shell(&self, text: &str, cwd: &Path) -> (Command, Mark) {
+    fn shell(&self, text: &str, cwd: &Path, sandbox: &wall::Sandbox) -> io::Result<(Held, Mark)> {
         self.watched.get_or_init(Watched::new);
         let bash = bash();
-        let mut command = Command::new(bash.unwrap_or("/bin/sh"));
-        if bash.is_some() {
-            command.args(BARE);
-        }
+        let options: &[&str] = if bash.is_some() { &BARE } else { &[] };
         // Without `--` a text that begins with `-` would be read as options.
-        command
-            .args(["-c", "--"])
-            .arg(OsStr::from_bytes(text.as_bytes()))
-            .current_dir(cwd);
-        let mark = self.environment.apply_marked(&mut command);
-        command.env("PATH", self.search_path()).env("PWD", cwd);
-        (command, mark)
+        let mut args: Vec<OsString> = options.iter().chain(&["-c", "--"]).map(OsString::from).collect();
+        args.push(OsStr::from_bytes(text.as_bytes()).to_owned());
+        let shell = OsStr::new(bash.unwrap_or("/bin/sh"));
+        let mut held = self.sandbox.ready(sandbox, shell, &args, cwd)?;
+        held.ready.command().current_dir(cwd);
+        let mark = self.environment.apply_marked(held.ready.command());
+        held.set_variables();
+        held.ready.command().env("PATH", self.search_path()).env("PWD", cwd);
+        Ok((held, mark))
+    }
+}
+
+/// Looks for a program as the system does when it starts one.
+fn look_for(program: &Path, search_path: &OsStr, cwd: &Path) -> io::Result<()> {
+    let is_bare = program.components().count() == 1 && !program.is_absolute();
+    let mut places: Vec<PathBuf> = match is_bare {
+        true => std::env::split_paths(search_path)
+            .map(|folder| cwd.join(folder).join(program))
+            .collect(),
+        false => vec![cwd.join(program)],
+    };
+    places.retain(|place| place.is_file());
+    let runs = |place: &PathBuf| rustix::fs::access(place, rustix::fs::Access::EXEC_OK).is_ok();
+    match places.iter().any(runs) {
+        true => Ok(()),
+        false if places.is_empty() => Err(io::ErrorKind::NotFound.into()),
+        false => Err(io::ErrorKind::PermissionDenied.into()),
     }
 }
 

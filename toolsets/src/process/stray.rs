@@ -7,6 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, bounded};
+use rustix::process::Pid;
 
 use super::environment::Mark;
 
@@ -22,13 +23,13 @@ use linux::end;
 #[cfg(not(target_os = "linux"))]
 use elsewhere::end;
 
-/// Asks every process that carries `mark` to end, gives them `grace` and ends them; on a thread of its own, since the
+/// Asks every process that carries `mark` to end but the `keeper`, gives them `grace` and ends them; on a thread of its own, since the
 /// system may have very many to look through. What is returned closes when it is done.
-pub(super) fn end_aside(mark: Mark, grace: Duration) -> Receiver<()> {
+pub(super) fn end_aside(mark: Mark, keeper: Option<Pid>, grace: Duration) -> Receiver<()> {
     let (done, closed) = bounded(0);
     // Nobody joins this thread: it ends by itself, soon after the grace.
     let started = thread::Builder::new().name("strays".into()).spawn(move || {
-        end(&mark, grace);
+        end(&mark, keeper, grace);
         drop(done);
     });
     if let Err(error) = started {
@@ -51,9 +52,9 @@ mod linux {
     const MOST: usize = 64;
 
     /// Asks all, waits for `grace` at most, and ends all.
-    pub(in super::super) fn end(mark: &Mark, grace: Duration) {
+    pub(in super::super) fn end(mark: &Mark, keeper: Option<Pid>, grace: Duration) {
         let mut asked = Vec::new();
-        for process in marked(mark) {
+        for process in marked(mark, keeper) {
             let _ended_already = pidfd_send_signal(&process, Signal::TERM);
             if asked.len() < MOST {
                 asked.push(process);
@@ -67,7 +68,7 @@ mod linux {
     pub(in super::super) fn end_all(mark: &Mark) {
         // A process may fork while we look; a second look finds the child, and a fork bomb must not hold us here.
         for _ in 0..8 {
-            let ended = marked(mark).filter(|process| pidfd_send_signal(process, Signal::KILL).is_ok());
+            let ended = marked(mark, None).filter(|process| pidfd_send_signal(process, Signal::KILL).is_ok());
             if ended.count() == 0 {
                 return;
             }
@@ -92,12 +93,14 @@ mod linux {
         }
     }
 
-    fn marked(mark: &Mark) -> impl Iterator<Item = OwnedFd> {
+    fn marked(mark: &Mark, spared: Option<Pid>) -> impl Iterator<Item = OwnedFd> {
         let entries = std::fs::read_dir("/proc").into_iter().flatten();
         let numbers = entries
             .flatten()
             .filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-        numbers.filter_map(|number| hold_if_marked(number, mark))
+        numbers
+            .filter(move |number| spared.is_none_or(|spared| spared.as_raw_pid() != *number))
+            .filter_map(|number| hold_if_marked(number, mark))
     }
 
     /// The process is held by a descriptor before its mark is read, so that a reused number is never hit.
@@ -114,9 +117,11 @@ mod linux {
 mod elsewhere {
     use std::time::Duration;
 
+    use rustix::process::Pid;
+
     use super::super::environment::Mark;
 
-    pub(in super::super) fn end(_mark: &Mark, _grace: Duration) {}
+    pub(in super::super) fn end(_mark: &Mark, _keeper: Option<Pid>, _grace: Duration) {}
 
     pub(in super::super) fn end_all(_mark: &Mark) {}
 }

@@ -5,9 +5,11 @@ use std::path::Path;
 use agent_core::cancel::Cancel;
 use agent_core::id::SessionId;
 use agent_core::tool::Run;
+use agent_core::wall;
 
 use super::*;
 use crate::process::{Environment, Hidden};
+use crate::sandbox::Sandbox;
 
 fn process() -> Process {
     let judge = Judge {
@@ -15,12 +17,17 @@ fn process() -> Process {
         ..Judge::default()
     };
     let environment = Environment::new(SessionId::new(), Hidden::default());
-    Process::new(Arc::new(Processes::new(environment, Arc::default())), Arc::new(judge))
+    Process::new(
+        Arc::new(Processes::new(environment, Arc::default(), Sandbox::none())),
+        Arc::new(judge),
+    )
 }
 
 impl Process {
     fn with(self, command: &str) -> Self {
-        self.processes.start_background(command, Path::new("/")).unwrap();
+        self.processes
+            .start_background(command, Path::new("/"), &wall::Sandbox::default())
+            .unwrap();
         self
     }
 

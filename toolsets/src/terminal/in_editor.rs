@@ -71,7 +71,7 @@ pub(super) fn run(
         })),
     };
     match ended {
-        Ended::Well => Ok(output),
+        Ended::Well | Ended::Noticed => Ok(output),
         Ended::Badly | Ended::TimedOut => Err(failed(plan, &status, output)),
     }
 }

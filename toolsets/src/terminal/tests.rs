@@ -12,6 +12,7 @@ use agent_core::id::SessionId;
 
 use super::*;
 use crate::process::{Environment, Hidden};
+use crate::sandbox::Sandbox;
 use crate::testing::nobody;
 
 struct Bench {
@@ -29,7 +30,10 @@ fn bench() -> Bench {
     };
     let environment = Environment::new(scope.session.clone(), Hidden(vec!["CARGO_PKG_NAME".into()]));
     let terminal = {
-        let (config, processes) = (Config::default(), Arc::new(Processes::new(environment, Arc::default())));
+        let (config, processes) = (
+            Config::default(),
+            Arc::new(Processes::new(environment, Arc::default(), Sandbox::none())),
+        );
         let judge = Arc::new(Judge::new(&scope, &config, &[]));
         Terminal::new(&scope, &config, judge, processes, &nobody())
     };

@@ -209,7 +209,12 @@ fn plan_content(plan: &Plan, shown: Shown) -> Vec<ToolCallContent> {
         Plan::Change { changes } => diffs(changes, shown),
         Plan::Command(plan) => {
             let place = visible::line(&plan.place_and_manner());
-            vec![format!("{}\n{place}", shown.fence("sh", &plan.command)).into()]
+            let text = format!("{}\n{place}", shown.fence("sh", &plan.command));
+            let sandbox = visible::line(&plan.sandbox.sentence());
+            match shown {
+                Shown::Cut => vec![text.into()],
+                Shown::Whole => vec![format!("{text}\n\n{sandbox}").into()],
+            }
         }
         Plan::Fetch { url, .. } => vec![shown.fence("", url).into()],
         Plan::Input {

@@ -6,6 +6,7 @@ use agent_core::approval::{ApprovalOption, DecidedBy, Decision};
 use agent_core::change::FileChange;
 use agent_core::event::{CallInput, PlannedCall, ToolCall, ToolKind};
 use agent_core::plan::{CommandFacts, CommandPlan, Place, Plan};
+use agent_core::wall::Sandbox;
 
 use super::*;
 use crossbeam_channel::unbounded;
@@ -32,6 +33,7 @@ fn approval(id: &str, kinds: &[OptionKind]) -> Approval {
             real: "/".into(),
         },
         background: false,
+        sandbox: Sandbox::default(),
         facts: CommandFacts::default(),
     });
     Approval {
@@ -224,6 +226,7 @@ fn where_a_command_runs_and_what_is_changed_is_part_of_the_question() {
         command: "make".into(),
         cwd: place("/w\u{202e}"),
         background: true,
+        sandbox: Sandbox::default(),
         facts: CommandFacts::default(),
     });
     let shown = question(command, true);

@@ -4,6 +4,7 @@ use agent_core::approval::{DecidedBy, Decision};
 use agent_core::change::FileChange;
 use agent_core::event::{CallInput, Event, Progress, ToolCall, ToolKind};
 use agent_core::plan::{CommandFacts, CommandPlan, Plan};
+use agent_core::wall::Sandbox;
 use serde_json::{Value, json};
 
 use crate::events::{call, edit, locations, place, planned, question};
@@ -150,6 +151,7 @@ fn command(command: &str) -> Plan {
         command: command.into(),
         cwd: place("/w"),
         background: false,
+        sandbox: Sandbox::default(),
         facts: CommandFacts::default(),
     })
 }

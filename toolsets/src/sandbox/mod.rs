@@ -1,0 +1,449 @@
+//! What holds in the processes of one session: which wall they get, and what it holds. What a command's text says about
+//! it is [`crate::command`]'s, and no wall.
+//!
+//! [`found`] says which wall there is; [`confinement`] what is held in, as plain data, from which each wall is built:
+//! [`bwrap`], [`kernel`], [`mac`]. A wall that can't be put up is the failure of what was to be started behind it, and
+//! never a start without it.
+
+mod bwrap;
+mod confinement;
+mod found;
+#[cfg(target_os = "linux")]
+mod kernel;
+mod mac;
+mod places;
+mod protected;
+#[cfg(all(test, target_os = "linux"))]
+mod tests;
+mod tmp;
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use agent_core::config::{Config, SandboxMode, TerminalBackend};
+use agent_core::event::{Event, Severity};
+use agent_core::id::SessionId;
+use agent_core::wall::{self, Sandbox as State};
+use agent_core::workspace::Scope;
+use parking_lot::Mutex;
+
+use self::confinement::Confinement;
+use self::found::{Found, Wall};
+pub(crate) use self::protected::Protected;
+use self::tmp::Tmp;
+use crate::command::real;
+use crate::process::{Leader, Ready, Spawner};
+
+/// What holds in the processes of one session.
+pub(crate) struct Sandbox {
+    mode: SandboxMode,
+    network: bool,
+    /// Real paths of the session's folders.
+    roots: Vec<PathBuf>,
+    /// Real paths of further folders that may be written.
+    more: Vec<PathBuf>,
+    /// The same, for servers only.
+    of_servers: Vec<PathBuf>,
+    hidden: Vec<PathBuf>,
+    /// Servers that no wall is around.
+    outside: Vec<String>,
+    /// Commands run in the terminals of the editor, where it has them.
+    in_editor: bool,
+    /// The wall, where it is not to be looked for.
+    given: Option<Found>,
+    /// Whether all that is protected was found when it was last looked for.
+    is_whole: Mutex<Option<bool>>,
+    /// The threads that are behind a wall of their own. After the last handle what they have started ends.
+    spawners: Mutex<BTreeMap<Who, Spawner>>,
+    /// Made for the first process.
+    tmp: OnceLock<Tmp>,
+}
+
+/// Whose process it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Who {
+    /// The model's.
+    Command,
+    /// An MCP server.
+    Server,
+}
+
+/// How a command is to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// Behind the wall, if there is one.
+    Inside,
+    /// Without it.
+    Left,
+    /// In a terminal of the editor.
+    InEditor,
+}
+
+/// A process that is ready to be started, and what is to be known of it.
+pub(crate) struct Held {
+    /// The process.
+    pub(crate) ready: Ready,
+    /// Its folder for temporary files, by the name that it has for the process.
+    tmp: Option<PathBuf>,
+    /// What was protected when it was started.
+    pub(crate) before: Option<Protected>,
+}
+
+/// A wall could not be put up.
+#[derive(Debug)]
+pub(crate) struct Fault(pub(crate) String);
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Fault {}
+
+/// What a process that never heard of a wall would stumble over.
+const MISLEADING: [&str; 4] = ["TMP", "TEMP", "SSH_AUTH_SOCK", "DBUS_SESSION_BUS_ADDRESS"];
+
+impl Sandbox {
+    /// What the configuration wants for a session of this scope; the `own` folders are seen by none of its processes.
+    pub(crate) fn new(scope: &Scope, config: &Config, own: &[PathBuf]) -> Self {
+        let roots: Vec<PathBuf> = scope.roots().map(|root| real(root)).collect();
+        let home = std::env::home_dir();
+        let home = home.as_deref();
+        Self {
+            mode: config.sandbox.mode,
+            network: config.sandbox.network,
+            more: places::configured(&config.sandbox.writable, home),
+            of_servers: places::of_fetchers(home),
+            hidden: places::hidden(own, home, &roots),
+            roots,
+            outside: config.sandbox.outside.clone(),
+            in_editor: config.terminal.backend == TerminalBackend::Client,
+            given: None,
+            is_whole: Mutex::default(),
+            spawners: Mutex::default(),
+            tmp: OnceLock::new(),
+        }
+    }
+
+    /// The wall, or why there is none.
+    fn wall(&self) -> Result<&Wall, &str> {
+        if self.mode == SandboxMode::Off {
+            return Err("it is switched off in the configuration");
+        }
+        let found = self.given.as_ref().unwrap_or_else(|| found::found());
+        found.wall.as_ref().ok_or(&found.lacks)
+    }
+
+    /// Finds out which wall there is, so that nobody waits for it later.
+    pub(crate) fn get_ready(&self) {
+        let _wall = self.wall();
+    }
+
+    /// Whether a command may ask to run without the wall.
+    pub(crate) fn may_be_left(&self) -> bool {
+        self.mode == SandboxMode::Auto && self.wall().is_ok()
+    }
+
+    /// What will hold in a command.
+    ///
+    /// # Errors
+    /// Why it can't run at all.
+    pub(crate) fn around(&self, way: Way) -> Result<State, String> {
+        let required = self.mode == SandboxMode::Required;
+        match (way, self.wall()) {
+            (Way::Left, _) if required => Err("it can't run outside the sandbox: the user's configuration has \
+                 `mode = \"required\"` under [sandbox]. Do it inside, or ask the user"
+                .to_owned()),
+            (Way::InEditor, _) if required => Err("terminals of the editor have no sandbox, and the user's configuration \
+                 has `mode = \"required\"` under [sandbox]: `backend = \"local\"` under [terminal] runs commands inside it"
+                .to_owned()),
+            (Way::InEditor, _) => Ok(State::None { why: "it runs in a terminal of the editor".to_owned() }),
+            (Way::Left, Ok(_)) => Ok(State::Left),
+            (Way::Inside, Ok(wall)) => Ok(State::Inside(self.told(wall, self.holds_all(wall)))),
+            (Way::Inside | Way::Left, Err(why)) if required => Err(no_wall(why)),
+            (Way::Inside | Way::Left, Err(why)) => Ok(State::None { why: why.to_owned() }),
+        }
+    }
+
+    fn holds_all(&self, wall: &Wall) -> bool {
+        // What the wall of macOS holds it holds by its name.
+        match wall {
+            Wall::Bubblewrap(_) => {
+                let known = *self.is_whole.lock();
+                known.unwrap_or_else(|| self.look().is_whole)
+            }
+            Wall::Kernel(_) | Wall::Seatbelt => wall.holds_protected(),
+        }
+    }
+
+    fn told(&self, wall: &Wall, holds_protected: bool) -> wall::Wall {
+        let folders = self
+            .roots
+            .iter()
+            .chain(&self.more)
+            .map(|folder| folder.display().to_string());
+        let tmp = match wall {
+            Wall::Bubblewrap(_) => "a /tmp of its own",
+            Wall::Kernel(_) | Wall::Seatbelt => "its TMPDIR",
+        };
+        let folders: Vec<String> = folders.chain([tmp.to_owned()]).collect();
+        wall::Wall {
+            by: wall.name(),
+            writes: folders.join(", "),
+            holds_protected,
+            network: self.network,
+        }
+    }
+
+    /// What people are told of it, as a sentence.
+    pub(crate) fn sentence(&self) -> String {
+        match self.wall() {
+            Ok(wall) => {
+                let told = self.told(wall, wall.holds_protected()).sentence();
+                match self.in_editor {
+                    true => format!("{told}. Commands in terminals of the editor have none"),
+                    false => told,
+                }
+            }
+            Err(why) if self.mode == SandboxMode::Required => no_wall(why),
+            Err(why) => State::None { why: why.to_owned() }.sentence(),
+        }
+    }
+
+    /// What the user should know once a session: that less is held in than the configuration seems to say.
+    pub(crate) fn notice(&self) -> Option<Event> {
+        let network = "`network = false` under [sandbox] holds for web_fetch only";
+        let reach = "Commands and MCP servers still reach the network";
+        let (title, detail) = match (self.wall(), self.mode) {
+            (Err(why), SandboxMode::Required) => {
+                ("no command and no MCP server can be started".to_owned(), no_wall(why))
+            }
+            (Err(why), _) if !self.network => (network.to_owned(), format!("{reach}: there is no sandbox: {why}.")),
+            (Err(_), SandboxMode::Off) => return None,
+            (Err(why), SandboxMode::Auto) => (
+                "commands and MCP servers run without a sandbox".to_owned(),
+                format!("What one does is up to it: {why}. `mode = \"off\"` under [sandbox] says that this is known."),
+            ),
+            (Ok(_), _) if self.in_editor && !self.network => (
+                "`network = false` under [sandbox] does not hold for commands in terminals of the editor".to_owned(),
+                "They have no sandbox: `backend = \"local\"` under [terminal] runs commands inside it.".to_owned(),
+            ),
+            (Ok(_), _) => return None,
+        };
+        Some(Event::Notice {
+            severity: Severity::Warning,
+            title,
+            detail: Some(detail),
+        })
+    }
+
+    /// Whether the server of this name has no wall around it.
+    pub(crate) fn leaves_out(&self, server: &str) -> bool {
+        self.outside.iter().any(|name| name == server)
+    }
+
+    /// A program as it is started where the state is this one. It gets the session's own folder for temporary files.
+    ///
+    /// # Errors
+    /// A [`Fault`] if the wall can't be put up, or is not what the state says.
+    pub(crate) fn ready(&self, state: &State, program: &OsStr, args: &[OsString], cwd: &Path) -> io::Result<Held> {
+        match state {
+            State::Inside(told) => {
+                let before = self.look();
+                let wall = self.wall().map_err(|why| fault(no_wall(why)))?;
+                if told.holds_protected && matches!(wall, Wall::Bubblewrap(_)) && !before.is_whole {
+                    return Err(fault(
+                        "the workspace has grown so large that the sandbox can't hold all that is \
+                         protected in it any more: run the command again, and it is asked about"
+                            .to_owned(),
+                    ));
+                }
+                let mut held = self.behind(wall, Who::Command, &before, program, args, cwd)?;
+                held.before = Some(before);
+                Ok(held)
+            }
+            State::Left | State::None { .. } => Ok(free(program, args)),
+        }
+    }
+
+    /// A server as it is started, behind a wall unless the configuration leaves it out.
+    ///
+    /// # Errors
+    /// As for [`Self::ready`].
+    pub(crate) fn server_ready(&self, name: &str, program: &OsStr, args: &[OsString], cwd: &Path) -> io::Result<Held> {
+        match self.wall() {
+            _ if self.leaves_out(name) => Ok(free(program, args)),
+            Ok(wall) => self.behind(wall, Who::Server, &self.look(), program, args, cwd),
+            Err(why) if self.mode == SandboxMode::Required => Err(fault(no_wall(why))),
+            Err(_) => Ok(free(program, args)),
+        }
+    }
+
+    /// Looks for what is protected now.
+    pub(crate) fn look(&self) -> Protected {
+        let found = Protected::look(&self.roots);
+        *self.is_whole.lock() = Some(found.is_whole);
+        found
+    }
+
+    fn behind(
+        &self,
+        wall: &Wall,
+        who: Who,
+        before: &Protected,
+        program: &OsStr,
+        args: &[OsString],
+        cwd: &Path,
+    ) -> io::Result<Held> {
+        let tmp = self
+            .tmp()
+            .map_err(|error| fault(format!("there is no folder for temporary files: {error}")))?;
+        let confinement = self.confinement(who, before, tmp);
+        match wall {
+            Wall::Bubblewrap(bwrap) => {
+                let mut command = Command::new(bwrap);
+                command
+                    .args(bwrap::arguments(&confinement, cwd))
+                    .arg(program)
+                    .args(args);
+                Ok(Held {
+                    ready: Ready::new(command, Spawner::of_all(), Leader::Keeper),
+                    tmp: Some(PathBuf::from("/tmp")),
+                    before: None,
+                })
+            }
+            Wall::Kernel(_) => {
+                let mut command = Command::new(program);
+                command.args(args);
+                let spawner = self.spawner(who, confinement)?;
+                Ok(Held {
+                    ready: Ready::new(command, spawner, Leader::Command),
+                    tmp: Some(tmp.to_owned()),
+                    before: None,
+                })
+            }
+            Wall::Seatbelt => {
+                let mut command = Command::new(mac::PROGRAM);
+                command
+                    .arg("-p")
+                    .arg(mac::profile(&confinement))
+                    .arg(program)
+                    .args(args);
+                Ok(Held {
+                    ready: Ready::from(command),
+                    tmp: Some(tmp.to_owned()),
+                    before: None,
+                })
+            }
+        }
+    }
+
+    fn tmp(&self) -> io::Result<&Path> {
+        if let Some(tmp) = self.tmp.get() {
+            return Ok(tmp.path());
+        }
+        // Two may be made at once; the second one goes at once, too.
+        let made = Tmp::make()?;
+        Ok(self.tmp.get_or_init(|| made).path())
+    }
+
+    fn confinement(&self, who: Who, before: &Protected, tmp: &Path) -> Confinement {
+        let of_servers = self.of_servers.iter().filter(|_| who == Who::Server);
+        let writable = self.roots.iter().chain(&self.more).chain(of_servers);
+        Confinement {
+            writable: writable.filter(|folder| folder.exists()).cloned().collect(),
+            read_only: before.held(),
+            hidden: self.hidden.iter().filter(|place| place.exists()).cloned().collect(),
+            tmp: tmp.to_owned(),
+            network: self.network,
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    fn spawner(&self, who: Who, confinement: Confinement) -> io::Result<Spawner> {
+        let mut spawners = self.spawners.lock();
+        if let Some(spawner) = spawners.get(&who) {
+            return Ok(spawner.clone());
+        }
+        let spawner = Spawner::confined(move || kernel::confine(&confinement).map(drop))
+            .map_err(|error| fault(format!("the sandbox can't be put up: {error}")))?;
+        spawners.insert(who, spawner.clone());
+        Ok(spawner)
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn spawner(&self, _who: Who, _confinement: Confinement) -> io::Result<Spawner> {
+        Err(fault("the walls of Linux are not on this system".to_owned()))
+    }
+}
+
+impl Held {
+    /// Tells the process where its temporary files go, and nothing of what it can't reach.
+    pub(crate) fn set_variables(&mut self) {
+        if let Some(tmp) = self.tmp.take() {
+            let command = self.ready.command();
+            command.env("TMPDIR", tmp);
+            for name in MISLEADING {
+                command.env_remove(name);
+            }
+        }
+    }
+}
+
+fn free(program: &OsStr, args: &[OsString]) -> Held {
+    let mut command = Command::new(program);
+    command.args(args);
+    Held {
+        ready: Ready::from(command),
+        tmp: None,
+        before: None,
+    }
+}
+
+fn fault(text: String) -> io::Error {
+    io::Error::other(Fault(text))
+}
+
+fn no_wall(why: &str) -> String {
+    format!("there is no sandbox, and the user's configuration has `mode = \"required\"` under [sandbox]: {why}")
+}
+
+fn scope(cwd: &Path) -> Scope {
+    Scope {
+        session: SessionId::new(),
+        cwd: cwd.to_owned(),
+        extra_roots: Vec::new(),
+        servers: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+impl Sandbox {
+    /// No wall.
+    pub(crate) fn none() -> Self {
+        let mut config = Config::default();
+        config.sandbox.mode = SandboxMode::Off;
+        Self::new(&scope(Path::new("/")), &config, &[])
+    }
+}
+
+/// What there is of a sandbox here by a configuration, and whether that is what it wants; for people.
+pub(crate) fn survey(config: &Config, cwd: &Path) -> (bool, String) {
+    let sandbox = Sandbox::new(&scope(cwd), config, &[]);
+    let lacks = sandbox
+        .wall()
+        .is_ok()
+        .then(|| found::found().lacks.as_str())
+        .filter(|lacks| !lacks.is_empty());
+    let sentence = match lacks {
+        Some(lacks) => format!("{}. A better one can't be had: {lacks}", sandbox.sentence()),
+        None => sandbox.sentence(),
+    };
+    (sandbox.wall().is_ok(), sentence)
+}

@@ -1,0 +1,70 @@
+//! What is said of a command that ran behind a wall.
+
+use std::path::PathBuf;
+
+use agent_core::tool::ToolError;
+use agent_core::visible;
+use agent_core::wall::Sandbox;
+
+use crate::process::Exit;
+
+/// What programs print where a wall has stopped them.
+const STOPPED: [&str; 9] = [
+    "Read-only file system",
+    "Permission denied",
+    "Operation not permitted",
+    "Network is unreachable",
+    "Could not resolve host",
+    "Temporary failure in name resolution",
+    "Cross-device link",
+    "EROFS",
+    "EACCES",
+];
+
+/// So many files are named.
+const NAMED: usize = 5;
+
+/// The error of a command that was never run, since bubblewrap, which says so itself, could not put up its wall.
+pub(super) fn not_put_up(sandbox: &Sandbox, exit: Exit, printed: &str) -> Option<ToolError> {
+    let is_behind = matches!(sandbox, Sandbox::Inside(wall) if wall.by == "bubblewrap");
+    let says_so = !printed.is_empty() && printed.lines().all(|line| line.starts_with("bwrap: "));
+    (is_behind && exit.code == Some(1) && says_so).then(|| {
+        let said = visible::title(printed.trim(), 300);
+        ToolError::new(format!(
+            "the command was not run, since its sandbox could not be put up ({said}): `agent doctor` looks at the \
+             sandbox, and a call that may run outside asks the user"
+        ))
+    })
+}
+
+/// What a model should know of a failure that the wall may have caused.
+pub(super) fn hint(sandbox: &Sandbox, exit: Exit, printed: &str) -> Option<String> {
+    let Sandbox::Inside(wall) = sandbox else { return None };
+    let is_likely = exit.code != Some(0) && STOPPED.iter().any(|text| printed.contains(text));
+    is_likely.then(|| {
+        format!(
+            "{}. That may be why it failed; `outside_sandbox` asks the user to run it without",
+            wall.sentence()
+        )
+    })
+}
+
+/// What the user and the model should know of files that a command has made.
+pub(crate) fn made(files: &[PathBuf]) -> Option<String> {
+    let names: Vec<String> = files
+        .iter()
+        .take(NAMED)
+        .map(|file| file.display().to_string())
+        .collect();
+    let more = match files.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    (!files.is_empty()).then(|| {
+        format!(
+            "it made {}{more}, which steers tools that run on their own. The sandbox holds only what is there when a command \
+             starts, so look at this before you use it",
+            visible::line(&names.join(", "))
+        )
+    })
+}
