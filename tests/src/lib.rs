@@ -20,3 +20,4 @@ pub mod start;
 pub mod stored;
 mod tap;
 pub mod tasks;
+pub mod walls;

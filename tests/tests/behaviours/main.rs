@@ -30,6 +30,7 @@ mod prompts;
 mod providers;
 mod questions;
 mod queue;
+mod sandbox;
 mod searching;
 mod sessions;
 mod steering;

@@ -171,7 +171,7 @@ fn with_the_network_off_nothing_is_fetched_or_asked_and_the_user_knows_how_far_t
     let pages = pages();
     let home = home(&[fetches(&at(&pages, "/page")), says("one"), says("two")]);
     let config = std::fs::read_to_string(home.state().join("config.toml")).unwrap();
-    let more = "[web]\nprivate_hosts = [\"127.0.0.1\"]\n[sandbox]\nnetwork = false\n";
+    let more = "[web]\nprivate_hosts = [\"127.0.0.1\"]\n[sandbox]\nmode = \"off\"\nnetwork = false\n";
     home.write_config(&format!("{config}\n{more}"));
     let (mut client, session) = Client::with_session(&home);
     assert_eq!(client.prompt(&session, "go"), "end_turn");

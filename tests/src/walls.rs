@@ -1,0 +1,76 @@
+//! Machines with fewer walls than this one, made with a filter for the calls of the system: whatever is started on such a
+//! machine has the same ones. Linux only; elsewhere every machine is the one there is.
+
+/// The walls that are left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Machine {
+    /// This one, as it is.
+    Whole,
+    /// No user namespaces, so that bubblewrap can't work.
+    WithoutNamespaces,
+    /// Neither these nor Landlock.
+    Bare,
+}
+
+/// Whether bubblewrap works on this machine. Says so where it does not, for whoever reads why a test did nothing.
+#[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
+pub fn has_bubblewrap() -> bool {
+    let words = "--unshare-user --unshare-net --unshare-pid --ro-bind / / --dev /dev --proc /proc true";
+    let tried = std::process::Command::new("bwrap").args(words.split(' ')).output();
+    let works = tried.is_ok_and(|output| output.status.success());
+    if !works {
+        eprintln!("skipped: bubblewrap is not there, or does not work here");
+    }
+    works
+}
+
+/// Does something on such a machine.
+pub fn on<T: Send>(machine: Machine, act: impl FnOnce() -> T + Send) -> T {
+    std::thread::scope(|scope| {
+        let acting = scope.spawn(move || {
+            filter::take_away(machine);
+            act()
+        });
+        acting.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+#[cfg(target_os = "linux")]
+mod filter {
+    use std::collections::BTreeMap;
+
+    use seccompiler::{
+        BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
+    };
+
+    use super::Machine;
+
+    /// Takes the walls from this thread and all that it starts.
+    pub(super) fn take_away(machine: Machine) {
+        if machine == Machine::Whole {
+            return;
+        }
+        let namespaces = libc::CLONE_NEWUSER as u64;
+        let flag = SeccompCmpOp::MaskedEq(namespaces);
+        let condition = SeccompCondition::new(0, SeccompCmpArgLen::Qword, flag, namespaces).expect("a first argument");
+        let rule = SeccompRule::new(vec![condition]).expect("one condition");
+        let calls = [libc::SYS_clone, libc::SYS_unshare].map(|call| (call, vec![rule.clone()]));
+        deny(calls.into(), libc::EPERM);
+        if machine == Machine::Bare {
+            deny([(libc::SYS_landlock_create_ruleset, Vec::new())].into(), libc::ENOSYS);
+        }
+    }
+
+    fn deny(calls: BTreeMap<i64, Vec<SeccompRule>>, error: i32) {
+        let error = SeccompAction::Errno(error.unsigned_abs());
+        let here = std::env::consts::ARCH.try_into().expect("seccomp knows this processor");
+        let filter = SeccompFilter::new(calls, SeccompAction::Allow, error, here).expect("a filter");
+        let filter: BpfProgram = filter.try_into().expect("a small filter");
+        seccompiler::apply_filter(&filter).expect("the kernel takes filters");
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod filter {
+    pub(super) fn take_away(_machine: super::Machine) {}
+}
