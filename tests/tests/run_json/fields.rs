@@ -44,6 +44,12 @@ fn every_field_of_every_part_is_named() {
         command: "ls".into(),
         cwd: place(),
         background: true,
+        sandbox: agent_core::wall::Sandbox::Inside(agent_core::wall::Wall {
+            by: "b".into(),
+            writes: "w".into(),
+            holds_protected: true,
+            network: true,
+        }),
         facts: CommandFacts {
             read_only: true,
             exact: Some(exact()),
