@@ -52,9 +52,9 @@ const SHOWN: usize = 15 * 1024;
 /// Linux takes no argument of 128 KiB or more.
 const LONGEST_COMMAND: usize = 100 * 1024;
 
-const DESCRIPTION: &str = "Runs a command in bash and returns its output (stdout and stderr in the order they came) and \
+const DESCRIPTION: &str = "Runs a command in bash and returns its output (stdout and stderr as they came) and \
 its exit code. Each call is a shell of its own in the workspace folder: `cd` and variables don't carry over, so use \
-`workdir` or `cd dir && …`. Standard input is empty: what asks a question gets no answer. Start a server with \
+`workdir` or `cd dir && …`. Standard input is empty. Start a server with \
 `background` and look after it with `process`.";
 
 /// The `terminal` tool of one session.
@@ -231,8 +231,8 @@ fn spec(limit: Duration, has_way_out: bool) -> ToolSpec {
             "type": "object",
             "properties": {
                 "command": { "type": "string" },
-                "workdir": { "type": "string", "description": "The folder to start in; default the workspace folder." },
-                "timeout": { "type": "number", "description": format!("Seconds after which it is ended; {} if left out.", limit.as_secs()) },
+                "workdir": { "type": "string", "description": "Default: the workspace folder." },
+                "timeout": { "type": "number", "description": format!("Seconds until it is ended; {} if left out.", limit.as_secs()) },
                 "background": { "type": "boolean", "description": "Return at once." }
             },
             "required": ["command"]
@@ -240,7 +240,7 @@ fn spec(limit: Duration, has_way_out: bool) -> ToolSpec {
     };
     if has_way_out {
         spec.schema["properties"]["outside_sandbox"] =
-            json!({ "type": "boolean", "description": "Asks the user to run it without the sandbox." });
+            json!({ "type": "boolean", "description": "Asks the user first." });
     }
     spec
 }

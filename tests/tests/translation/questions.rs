@@ -34,7 +34,7 @@ fn a_question_holds_the_whole_command_and_nothing_hides_in_it() {
         "{}",
         &command[99_900..]
     );
-    assert!(command.ends_with("\nin /w/\\u{202e}sub, in the background"));
+    assert!(command.ends_with("\nin /w/\\u{202e}sub, in the background\n\nNo sandbox"));
     assert_eq!(content[1]["content"]["text"], r"odd \u{1b}[8m");
 }
 

@@ -26,7 +26,7 @@ impl Spawner {
     pub(crate) fn of_all() -> Self {
         static OF_ALL: OnceLock<Spawner> = OnceLock::new();
         let spawner = OF_ALL.get_or_init(|| {
-            Self::start("spawner", || {
+            Self::start(thread::Builder::new().name("spawner".into()), || {
                 sys::seal_inherited_descriptors();
                 orphans::adopt();
                 Ok(())
@@ -44,15 +44,15 @@ impl Spawner {
     pub(crate) fn confined(confine: impl FnOnce() -> io::Result<()> + Send + 'static) -> io::Result<Self> {
         // Before any child, since it decides whose orphans are ours.
         drop(Self::of_all());
-        Self::start("walled spawner", confine)
+        Self::start(thread::Builder::new().name("walled spawner".into()), confine)
     }
 
-    fn start(name: &str, prepare: impl FnOnce() -> io::Result<()> + Send + 'static) -> io::Result<Self> {
+    fn start(thread: thread::Builder, prepare: impl FnOnce() -> io::Result<()> + Send + 'static) -> io::Result<Self> {
         // Workers send, the spawner receives; each sender waits for its answer, so it holds at most one order a worker.
         let (sender, receiver) = unbounded::<Order>();
         let (prepared, is_ready) = bounded(1);
         // Nobody joins this thread: it ends with its last handle.
-        thread::Builder::new().name(name.into()).spawn(move || {
+        thread.spawn(move || {
             let ready = prepare();
             let goes_on = ready.is_ok();
             let _caller_waits = prepared.send(ready);
