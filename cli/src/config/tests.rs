@@ -111,7 +111,7 @@ fn an_error_names_the_file_the_line_and_the_way_out() {
     );
     check(
         "[sandbox]\nwall = 1",
-        "/c.toml:2: unknown key `wall` in [sandbox]; did you mean `",
+        "/c.toml:2: unknown key `wall` in [sandbox]; known are mode, network, writable, outside",
     );
     check(
         "[sandbox]\nnetwork = 0",
