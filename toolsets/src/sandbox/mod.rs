@@ -255,9 +255,13 @@ impl Sandbox {
     pub(crate) fn ready(&self, state: &State, program: &OsStr, args: &[OsString], cwd: &Path) -> io::Result<Held> {
         match state {
             State::Inside(told) => {
-                let before = self.look();
+                let mut before = self.look();
                 let wall = self.wall().map_err(|why| fault(no_wall(why)))?;
-                if told.holds_protected && matches!(wall, Wall::Bubblewrap(_)) && !before.is_whole {
+                let is_to_be_whole = told.holds_protected && matches!(wall, Wall::Bubblewrap(_));
+                if is_to_be_whole && !before.is_whole {
+                    before = self.noted(Protected::look_longer(&self.roots));
+                }
+                if is_to_be_whole && !before.is_whole {
                     return Err(fault(
                         "the workspace has grown so large that the sandbox can't hold all that is \
                          protected in it any more: run the command again, and it is asked about"
@@ -287,7 +291,10 @@ impl Sandbox {
 
     /// Looks for what is protected now.
     pub(crate) fn look(&self) -> Protected {
-        let found = Protected::look(&self.roots);
+        self.noted(Protected::look(&self.roots))
+    }
+
+    fn noted(&self, found: Protected) -> Protected {
         *self.is_whole.lock() = Some(found.is_whole);
         found
     }

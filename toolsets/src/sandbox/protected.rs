@@ -14,6 +14,8 @@ const PASSED_BY: [&str; 4] = ["node_modules", "target", ".venv", "__pycache__"];
 /// So much is looked through.
 const ENTRIES: usize = 50_000;
 const TIME: Duration = Duration::from_millis(250);
+/// The same where somebody has been told already that all of it is held.
+const LONGER: Duration = Duration::from_secs(3);
 /// So much can be held: each is a mount of its own.
 const PLACES: usize = 256;
 
@@ -30,6 +32,11 @@ impl Protected {
     /// Looks through folders, the nearest first.
     pub(crate) fn look(roots: &[PathBuf]) -> Self {
         Self::look_within(roots, ENTRIES, TIME)
+    }
+
+    /// Looks again where time has run out, which on a busy machine says little of the workspace.
+    pub(crate) fn look_longer(roots: &[PathBuf]) -> Self {
+        Self::look_within(roots, ENTRIES, LONGER)
     }
 
     fn look_within(roots: &[PathBuf], mut entries: usize, time: Duration) -> Self {
@@ -75,8 +82,11 @@ impl Protected {
         self.places.iter().filter_map(real).collect()
     }
 
-    /// What is there now and was not, or leads elsewhere.
+    /// What is there now and was not, or leads elsewhere. Nothing can be said where not all was looked through before.
     pub(crate) fn made_since(&self, before: &Self) -> Vec<&Path> {
+        if !before.is_whole {
+            return Vec::new();
+        }
         let is_new = |(path, to): &(&PathBuf, &Option<PathBuf>)| before.places.get(*path) != Some(to);
         self.places
             .iter()
@@ -147,5 +157,7 @@ mod tests {
             after.made_since(&before),
             [room.path("AGENTS.md"), room.path("sub/.vscode")]
         );
+        let part = Protected::look_within(&roots, 1, TIME);
+        assert!(after.made_since(&part).is_empty());
     }
 }
