@@ -348,7 +348,7 @@ fn exited(
     if left {
         status.push_str("\nprocesses that it started still run; they end with the session");
     }
-    if let Some(hint) = walled::hint(&plan.sandbox, exit, &printed) {
+    if let Some(hint) = walled::hint(plan, exit, &printed) {
         status.push_str(&format!("\n{hint}"));
     }
     if let Some(made) = walled::made(made) {

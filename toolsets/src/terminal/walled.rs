@@ -2,23 +2,31 @@
 
 use std::path::PathBuf;
 
+use agent_core::plan::CommandPlan;
 use agent_core::tool::ToolError;
 use agent_core::visible;
 use agent_core::wall::Sandbox;
 
 use crate::process::Exit;
 
-/// What programs print where a wall has stopped them.
-const STOPPED: [&str; 9] = [
+/// What programs print where a wall has stopped them, and hardly ever else.
+const SURELY: [&str; 4] = [
     "Read-only file system",
+    "EROFS",
+    "Cannot connect to the Docker daemon",
+    "Host key verification failed",
+];
+
+/// What they print then, too.
+const LIKELY: [&str; 8] = [
     "Permission denied",
     "Operation not permitted",
     "Network is unreachable",
     "Could not resolve host",
     "Temporary failure in name resolution",
     "Cross-device link",
-    "EROFS",
     "EACCES",
+    "could not write index",
 ];
 
 /// So many files are named.
@@ -37,11 +45,16 @@ pub(super) fn not_put_up(sandbox: &Sandbox, exit: Exit, printed: &str) -> Option
     })
 }
 
-/// What a model should know of a failure that the wall may have caused.
-pub(super) fn hint(sandbox: &Sandbox, exit: Exit, printed: &str) -> Option<String> {
-    let Sandbox::Inside(wall) = sandbox else { return None };
-    let is_likely = exit.code != Some(0) && STOPPED.iter().any(|text| printed.contains(text));
-    is_likely.then(|| {
+/// What a model should know of a failure that the wall may have caused. A command that ends in `| tail` ends well.
+pub(super) fn hint(plan: &CommandPlan, exit: Exit, printed: &str) -> Option<String> {
+    let Sandbox::Inside(wall) = &plan.sandbox else {
+        return None;
+    };
+    let prints = |texts: &[&str]| texts.iter().any(|text| printed.contains(text));
+    let failed = exit.code != Some(0);
+    // The file tools see another `/tmp`.
+    let misses_tmp = failed && plan.command.contains("/tmp/") && prints(&["No such file or directory"]);
+    (prints(&SURELY) || misses_tmp || (failed && prints(&LIKELY))).then(|| {
         format!(
             "{}. That may be why it failed; `outside_sandbox` asks the user to run it without",
             wall.sentence()
