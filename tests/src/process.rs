@@ -67,3 +67,22 @@ fn ticks(pid: u32) -> Option<u64> {
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
     Some(fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?)
 }
+
+/// The processes that a process has started and those have, by their ids on this machine: behind a wall each command
+/// counts its own. Linux only; elsewhere there are none.
+pub fn below(pid: u32) -> Vec<u32> {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task"))
+        .into_iter()
+        .flatten()
+        .flatten();
+    let lists = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok());
+    let children: Vec<u32> = lists
+        .flat_map(|list| {
+            list.split_whitespace()
+                .filter_map(|pid| pid.parse().ok())
+                .collect::<Vec<_>>()
+        })
+        .collect();
+    let further = children.iter().flat_map(|&child| below(child)).collect::<Vec<_>>();
+    [children, further].concat()
+}

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use talaria_tests::client::{Client, Home};
-use talaria_tests::process::is_alive;
+use talaria_tests::process::below;
 
 use crate::check_calls;
 
@@ -17,8 +17,8 @@ fn cancel_while_a_command_runs_takes_its_processes_along() {
         &["run sleep 611 & sleep 611 & echo started-$!; wait", "say pong"],
         |message| started(message).is_some(),
     );
-    let pid = client.log.iter().find_map(started).unwrap();
-    assert!(!is_alive(pid), "process {pid} is left");
+    let left = below(client.pid());
+    assert!(left.is_empty(), "processes {left:?} are left");
 }
 
 #[test]

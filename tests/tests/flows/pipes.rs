@@ -1,9 +1,9 @@
 //! The pipes: what never gets into stdout, and what the end of stdin ends.
 
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use talaria_tests::client::{Client, Home};
+use talaria_tests::process::{below, is_alive};
 
 use crate::check_calls;
 
@@ -26,18 +26,17 @@ fn the_end_of_stdin_ends_everything() {
     let home = Home::new();
     let (mut client, session) = Client::with_session(&home);
     client.begin_prompt(&session, "run echo $$-; sleep 613");
-    let progress = client.wait_for(|message| {
+    client.wait_for(|message| {
         message["params"]["update"]["content"][0]["content"]["text"]
             .as_str()
             .is_some_and(|text| text.contains("-\n"))
     });
-    let text = progress["params"]["update"]["content"][0]["content"]["text"]
-        .as_str()
-        .unwrap()
-        .to_owned();
-    let pid: String = text.chars().filter(char::is_ascii_digit).collect();
+    let pids = below(client.pid());
+    assert!(!pids.is_empty() || !cfg!(target_os = "linux"));
     let at = Instant::now();
     assert!(client.close().success());
     assert!(at.elapsed() < Duration::from_secs(3), "{:?}", at.elapsed());
-    assert!(!Path::new(&format!("/proc/{pid}")).exists() || !cfg!(target_os = "linux"));
+    for pid in pids {
+        assert!(!is_alive(pid), "process {pid} is left");
+    }
 }

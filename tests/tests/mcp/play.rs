@@ -80,10 +80,11 @@ impl Play {
         Self::configured(replies, "", servers)
     }
 
-    /// The same, with more in the configuration.
+    /// The same, with more in the configuration. No wall is around the servers: they are known by their ids on this
+    /// machine, and note what they hear beside the workspace.
     pub(crate) fn configured(replies: Vec<Reply>, more: &str, servers: Value) -> Self {
         let mock = Mock::serve(replies);
-        let home = Home::with_config(&config_of(&mock, more));
+        let home = Home::with_config(&format!("{}\n[sandbox]\nmode = \"off\"\n", config_of(&mock, more)));
         let mut client = client(&home);
         let session = begin(&mut client, &home, servers);
         Self {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use talaria_tests::client::{Client, Home};
 use talaria_tests::mock::{Mock, Reply};
-use talaria_tests::process::{forget_peak, is_alive, peak, resident, wait_gone, wait_idle};
+use talaria_tests::process::{below, forget_peak, is_alive, peak, resident, wait_gone, wait_idle};
 use talaria_tests::stage::LIMIT;
 use talaria_tests::start::wait_until;
 
@@ -82,16 +82,16 @@ fn a_cancel_is_heard_while_nothing_is_read() {
     let pid_file = home.workspace().join("pid");
     let read_pid = || std::fs::read_to_string(&pid_file).ok()?.trim().parse::<u32>().ok();
     wait_until("the command runs", || read_pid().is_some());
-    let command_pid = read_pid().unwrap();
+    let command_pids = below(client.pid());
 
     let from = client.log.len();
     client.stop_reading();
     let prompt = client.begin_prompt(&flooded, "go");
     assert!(mock.wait_requests(1, LIMIT));
     wait_idle(client.pid());
-    assert!(is_alive(command_pid));
+    assert!(command_pids.iter().all(|&pid| is_alive(pid)));
     client.notify("session/cancel", json!({"sessionId": busy}));
-    wait_gone(command_pid);
+    command_pids.into_iter().for_each(wait_gone);
     client.notify("session/cancel", json!({"sessionId": flooded}));
     assert!(mock.wait_closed(LIMIT), "the model's connection is still open");
 
