@@ -323,7 +323,8 @@ fn wait_for(group: Group, leader: Arc<Mutex<Leader>>) -> impl FnOnce() {
         let status = leader.child.wait().ok();
         // A group of zombies exists too.
         orphans::reap();
-        leader.left = group.exists();
+        // What is behind a keeper ends with it, if not in the same moment.
+        leader.left = group.keeper().is_none() && group.exists();
         leader.exit = Some(Exit {
             code: status.and_then(|status| status.code()),
             signal: status.and_then(|status| status.signal()),
