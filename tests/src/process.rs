@@ -68,7 +68,7 @@ fn ticks(pid: u32) -> Option<u64> {
     Some(fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?)
 }
 
-/// The processes that a process has started and those have, by their ids on this machine: behind a wall each command
+/// The living processes that a process has started and those have, by their ids on this machine: behind a wall each command
 /// counts its own. Linux only; elsewhere there are none.
 pub fn below(pid: u32) -> Vec<u32> {
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task"))
@@ -84,5 +84,9 @@ pub fn below(pid: u32) -> Vec<u32> {
         })
         .collect();
     let further = children.iter().flat_map(|&child| below(child)).collect::<Vec<_>>();
-    [children, further].concat()
+    [children, further]
+        .concat()
+        .into_iter()
+        .filter(|&pid| is_alive(pid))
+        .collect()
 }
