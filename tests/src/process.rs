@@ -68,22 +68,28 @@ fn ticks(pid: u32) -> Option<u64> {
     Some(fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?)
 }
 
-/// The living processes that a process has started and those have, by their ids on this machine: behind a wall each command
-/// counts its own. Linux only; elsewhere there are none.
-pub fn below(pid: u32) -> Vec<u32> {
-    let tasks = std::fs::read_dir(format!("/proc/{pid}/task"))
+/// The living processes of the commands and servers that an agent has started, by their ids on this machine: behind a wall
+/// each command counts its own. They carry a mark, which the agent's other processes don't. Linux only; elsewhere there
+/// are none.
+pub fn commands_of(agent: u32) -> Vec<u32> {
+    let has_mark = |pid: &u32| {
+        let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        let mut variables = environment.split(|byte| *byte == 0);
+        variables.any(|variable| variable.starts_with(b"TALARIA_COMMAND="))
+    };
+    below(agent).into_iter().filter(has_mark).collect()
+}
+
+fn below(pid: u32) -> Vec<u32> {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task"));
+    let lists = tasks
         .into_iter()
         .flatten()
-        .flatten();
-    let lists = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok());
-    let children: Vec<u32> = lists
-        .flat_map(|list| {
-            list.split_whitespace()
-                .filter_map(|pid| pid.parse().ok())
-                .collect::<Vec<_>>()
-        })
-        .collect();
-    let further = children.iter().flat_map(|&child| below(child)).collect::<Vec<_>>();
+        .flatten()
+        .filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok());
+    let numbers = |list: String| -> Vec<u32> { list.split_whitespace().flat_map(str::parse).collect() };
+    let children: Vec<u32> = lists.flat_map(numbers).collect();
+    let further: Vec<u32> = children.iter().flat_map(|&child| below(child)).collect();
     [children, further]
         .concat()
         .into_iter()

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use talaria_tests::client::{Client, Home};
-use talaria_tests::process::below;
+use talaria_tests::process::commands_of;
 
 use crate::check_calls;
 
@@ -17,7 +17,7 @@ fn cancel_while_a_command_runs_takes_its_processes_along() {
         &["run sleep 611 & sleep 611 & echo started-$!; wait", "say pong"],
         |message| started(message).is_some(),
     );
-    let left = below(client.pid());
+    let left = commands_of(client.pid());
     assert!(left.is_empty(), "processes {left:?} are left");
 }
 

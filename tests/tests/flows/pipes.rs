@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use talaria_tests::client::{Client, Home};
-use talaria_tests::process::{below, is_alive};
+use talaria_tests::process::{commands_of, is_alive};
 
 use crate::check_calls;
 
@@ -31,7 +31,7 @@ fn the_end_of_stdin_ends_everything() {
             .as_str()
             .is_some_and(|text| text.contains("-\n"))
     });
-    let pids = below(client.pid());
+    let pids = commands_of(client.pid());
     assert!(!pids.is_empty() || !cfg!(target_os = "linux"));
     let at = Instant::now();
     assert!(client.close().success());

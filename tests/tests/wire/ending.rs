@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 use talaria_tests::client::{Client, Home};
-use talaria_tests::process::{below, is_alive, signal, wait_idle};
+use talaria_tests::process::{commands_of, is_alive, signal, wait_idle};
 use talaria_tests::stage::LIMIT;
 use talaria_tests::start::load;
 use talaria_tests::start::wait_until;
@@ -20,7 +20,7 @@ fn check(end: impl FnOnce(&mut Client)) {
     assert_eq!(client.prompt(&session, "say first"), "end_turn");
     let prompt = client.begin_prompt(&session, "run sleep 618 & echo started; wait");
     client.wait_for(|message| message.to_string().contains("started\\n"));
-    let pids = below(client.pid());
+    let pids = commands_of(client.pid());
     assert!(pids.len() >= 2 || !cfg!(target_os = "linux"), "{pids:?}");
     let at = Instant::now();
     end(&mut client);

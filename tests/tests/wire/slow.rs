@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use talaria_tests::client::{Client, Home};
 use talaria_tests::mock::{Mock, Reply};
-use talaria_tests::process::{below, forget_peak, is_alive, peak, resident, wait_gone, wait_idle};
+use talaria_tests::process::{commands_of, forget_peak, is_alive, peak, resident, wait_gone, wait_idle};
 use talaria_tests::stage::LIMIT;
 use talaria_tests::start::wait_until;
 
@@ -82,7 +82,7 @@ fn a_cancel_is_heard_while_nothing_is_read() {
     let pid_file = home.workspace().join("pid");
     let read_pid = || std::fs::read_to_string(&pid_file).ok()?.trim().parse::<u32>().ok();
     wait_until("the command runs", || read_pid().is_some());
-    let command_pids = below(client.pid());
+    let command_pids = commands_of(client.pid());
 
     let from = client.log.len();
     client.stop_reading();
