@@ -1,6 +1,9 @@
 //! The sandbox as a user sees it: that its state is told, when it is asked about, and what is said where there is none.
 #![cfg(target_os = "linux")]
 
+use std::path::Path;
+use std::process::Command;
+
 use serde_json::{Value, json};
 use talaria_tests::client::{Client, Home};
 use talaria_tests::walls::{Machine, has_bubblewrap, on};
@@ -143,11 +146,10 @@ fn a_closed_sandbox_is_not_asked_about_in_accept_edits() {
     let asked = |machine, sandbox: &str| {
         let home = home_with(&replies(), sandbox);
         std::fs::create_dir(home.workspace().join(".git")).unwrap();
+        std::fs::write(home.workspace().join(".git/config"), "").unwrap();
         let client = play(machine, &home, "accept_edits");
-        (
-            questions(&client, 0).len(),
-            home.workspace().join(".git/config").exists(),
-        )
+        let config = std::fs::read_to_string(home.workspace().join(".git/config")).unwrap();
+        (questions(&client, 0).len(), !config.is_empty())
     };
     if has_bubblewrap() {
         assert_eq!(asked(Machine::Whole, "network = false"), (0, false));
@@ -156,6 +158,94 @@ fn a_closed_sandbox_is_not_asked_about_in_accept_edits() {
     // It can't hold what is protected.
     assert_eq!(asked(Machine::WithoutNamespaces, "network = false"), (1, true));
     assert_eq!(asked(Machine::Bare, "network = false"), (1, true));
+}
+
+/// Runs git, where there is one, in a folder.
+fn git(folder: &Path, words: &str) -> Option<String> {
+    let output = Command::new("git")
+        .args(words.split(' '))
+        .current_dir(folder)
+        .output()
+        .ok()?;
+    assert!(output.status.success(), "git {words}: {output:?}");
+    Some(String::from_utf8(output.stdout).unwrap())
+}
+
+#[test]
+fn a_commit_is_one_question_and_what_makes_git_run_programs_stays() {
+    let identity = "GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b";
+    let commit = format!(
+        "export {identity}; git add . && git commit -qm one && git checkout -qb other && echo b > a && git stash && git stash pop"
+    );
+    let steer = "git config alias.x '!touch pwned'; echo 'touch pwned' > .git/hooks/pre-commit; mv .git .was";
+    let replies = [calls(&[runs(&commit)]), calls(&[runs(steer)]), says("done")];
+    let home = home_with(&replies, "");
+    let workspace = home.workspace();
+    if !has_bubblewrap() || git(&workspace, "init -q").is_none() {
+        return;
+    }
+    std::fs::create_dir_all(workspace.join(".git/hooks")).unwrap();
+    std::fs::write(workspace.join("a"), "a").unwrap();
+    let config = std::fs::read_to_string(workspace.join(".git/config")).unwrap();
+    let client = play(Machine::Whole, &home, "default");
+    let asked = questions(&client, 0);
+    assert_eq!(asked.len(), 2);
+    let text = text_of(&asked[0]["toolCall"]);
+    assert!(text.contains("`.git` but for its configuration and hooks"), "{text}");
+    let ends = ends(&client, 0);
+    assert_eq!(ends[0]["status"], "completed", "{}", text_of(&ends[0]));
+    assert_eq!(git(&workspace, "log --format=%s").unwrap(), "one\n");
+    assert_eq!(ends[1]["status"], "failed");
+    assert!(text_of(&ends[1]).contains("outside_sandbox"), "{}", text_of(&ends[1]));
+    assert_eq!(std::fs::read_to_string(workspace.join(".git/config")).unwrap(), config);
+    assert!(!workspace.join(".git/hooks/pre-commit").exists() && !workspace.join(".was").exists());
+}
+
+#[test]
+fn a_program_that_is_named_gets_its_cache_where_the_network_is_on() {
+    for (machine, sandbox, can) in [
+        (Machine::Whole, "", true),
+        (Machine::WithoutNamespaces, "", true),
+        (Machine::Whole, "network = false", false),
+    ] {
+        let command = "mkdir -p ~/.npm/made; : npm install; echo x > ~/.npmrc";
+        let home = home_with(&[calls(&[runs(command)]), says("done")], sandbox);
+        let outer = tempfile::tempdir_in(std::env::current_exe().unwrap().parent().unwrap()).unwrap();
+        let client = on(machine, || {
+            let mut starting = home.command(&["acp"]);
+            starting.env("HOME", outer.path());
+            let mut client = Client::spawn(starting);
+            client.request("initialize", json!({"protocolVersion": 1})).unwrap();
+            let session = client.new_session(&home.workspace());
+            set_mode(&mut client, &session, "dont_ask");
+            assert_eq!(client.prompt(&session, "go"), "end_turn");
+            client
+        });
+        assert_eq!(
+            ends(&client, 0)[0]["status"],
+            "failed",
+            "the rest of the home folder is held"
+        );
+        assert_eq!(outer.path().join(".npm/made").exists(), can, "{machine:?} {sandbox}");
+        assert!(!outer.path().join(".npmrc").exists());
+    }
+}
+
+#[test]
+fn a_server_that_can_not_be_used_in_the_sandbox_says_how_it_is_left_out() {
+    let server = "[mcp_servers.docker]\ncommand = \"sh\"\nargs = [\"-c\", \"exit 3\"]";
+    for (more, expect) in [("", true), ("mode = \"off\"", false)] {
+        let home = home_with(&[says("done")], &format!("{more}\n{server}"));
+        let (mut client, session) = Client::with_session(&home);
+        client.prompt(&session, "go");
+        client.prompt(&session, "/mcp");
+        let told = client.said(0);
+        assert_eq!(
+            told.contains("`outside = [\"docker\"]` under [sandbox]"),
+            expect,
+            "{told}"
+        );
+    }
 }
 
 #[test]

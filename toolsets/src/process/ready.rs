@@ -1,6 +1,7 @@
 //! A command that is ready to be started: by which thread, and as what kind of group leader.
 
 use std::process::Command;
+use std::sync::Arc;
 
 use super::spawner::Spawner;
 
@@ -9,6 +10,8 @@ pub(crate) struct Ready {
     pub(super) command: Command,
     pub(super) spawner: Spawner,
     pub(super) leader: Leader,
+    /// Dropped when it has ended.
+    pub(super) life: Option<Arc<()>>,
 }
 
 /// What the leader of a command's group is.
@@ -27,7 +30,14 @@ impl Ready {
             command,
             spawner,
             leader,
+            life: None,
         }
+    }
+
+    /// The same; `life` is dropped when it has ended, or could not be started.
+    pub(crate) fn living(mut self, life: Option<Arc<()>>) -> Self {
+        self.life = life;
+        self
     }
 
     /// The command, for what it is to have in its environment.

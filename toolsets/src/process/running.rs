@@ -107,9 +107,10 @@ impl Running {
             Input::Written => Stdio::piped(),
         });
         command.stdout(writer.try_clone()?).stderr(writer);
+        let life = ready.life.take();
         let (mut child, guarded) = Guarded::spawn(ready)?;
         let stdin = child.stdin.take();
-        Self::watch(child, guarded, mark, stdin, printed)
+        Self::watch((child, life), guarded, mark, stdin, printed)
     }
 
     /// Starts `command` to be spoken with over the two pipes that come back; what is heard as its output is its stderr.
@@ -120,15 +121,16 @@ impl Running {
         let command = ready.command();
         let (printed, writer) = io::pipe()?;
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(writer);
+        let life = ready.life.take();
         let (mut child, guarded) = Guarded::spawn(ready)?;
         let pipes = child.stdin.take().zip(child.stdout.take());
         let (stdin, stdout) = pipes.ok_or(ErrorKind::BrokenPipe)?;
-        let running = Self::watch(child, guarded, Some(mark), None, printed)?;
+        let running = Self::watch((child, life), guarded, Some(mark), None, printed)?;
         Ok((running, Spoken { stdin, stdout }))
     }
 
     fn watch(
-        child: Child,
+        (child, life): (Child, Option<Arc<()>>),
         guarded: Guarded,
         mark: Option<Mark>,
         stdin: Option<ChildStdin>,
@@ -142,7 +144,7 @@ impl Running {
         }));
         let output = Arc::new(Output::new());
         Ok(Self {
-            exited: watch("exit", wait_for(group, Arc::clone(&leader))).inspect_err(|_| group.kill())?,
+            exited: watch("exit", wait_for(group, Arc::clone(&leader), life)).inspect_err(|_| group.kill())?,
             silent: watch("output", read_all(printed, Arc::clone(&output))).inspect_err(|_| group.kill())?,
             guarded: Arc::new(guarded),
             mark,
@@ -315,10 +317,11 @@ fn watch(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<Receive
 }
 
 /// Waits for the child without taking its exit, so that its number stays its own until the lock is held.
-fn wait_for(group: Group, leader: Arc<Mutex<Leader>>) -> impl FnOnce() {
+fn wait_for(group: Group, leader: Arc<Mutex<Leader>>, life: Option<Arc<()>>) -> impl FnOnce() {
     move || {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
         while waitid(WaitId::Pid(group.leader()), options).is_err_and(|error| error == Errno::INTR) {}
+        drop(life);
         let mut leader = leader.lock();
         let status = leader.child.wait().ok();
         // A group of zombies exists too.

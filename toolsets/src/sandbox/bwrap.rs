@@ -55,7 +55,7 @@ pub(super) fn arguments(confinement: &Confinement, cwd: &Path) -> Vec<OsString> 
     for (path, layer) in confinement.layers() {
         match layer {
             Layer::Writable if path == Path::new("/") => {}
-            Layer::Writable => drop(line.bind("--bind", path, path)),
+            Layer::Writable | Layer::Fixed => drop(line.bind("--bind", path, path)),
             Layer::ReadOnly => drop(line.bind("--ro-bind", path, path)),
             Layer::Hidden if is_masked(path) && !confinement.is_writable(path) => {}
             Layer::Hidden if path.is_dir() => {
@@ -107,7 +107,8 @@ mod tests {
         let root = folder.path().canonicalize().unwrap();
         let confinement = Confinement {
             writable: vec![root.clone()],
-            read_only: vec![root.join(".git")],
+            fixed: vec![root.join(".git")],
+            read_only: vec![root.join(".git/config")],
             hidden: vec!["/tmp/elsewhere".into(), "/root/.ssh".into()],
             tmp: "/tmp/own".into(),
             network: false,
@@ -119,7 +120,8 @@ mod tests {
         let at = |part: &str| line.find(part).unwrap_or_else(|| panic!("{part} is not in {line}"));
         assert!(at("--ro-bind / /") < at("--bind /tmp/own /tmp"));
         assert!(at("--bind /tmp/own /tmp") < at(&format!("--bind {root} {root}")));
-        assert!(at(&format!("--bind {root} {root}")) < at(&format!("--ro-bind {root}/.git {root}/.git")));
+        assert!(at(&format!("--bind {root} {root}")) < at(&format!("--bind {root}/.git {root}/.git")));
+        assert!(at(&format!("--bind {root}/.git")) < at(&format!("--ro-bind {root}/.git/config {root}/.git/config")));
         assert!(line.contains("--unshare-net") && !line.contains("/tmp/elsewhere"));
         assert!(line.ends_with(&format!("--chdir {root} --")), "{line}");
     }

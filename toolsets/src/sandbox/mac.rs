@@ -27,6 +27,8 @@ pub(super) fn profile(confinement: &Confinement) -> String {
                 rule(format!("(allow file-read* file-write* (subpath {place}))\n"));
                 rule(protected(path));
             }
+            // Nothing is fixed here: all that is protected stays as it is.
+            Layer::Fixed => {}
             Layer::ReadOnly => rule(format!("(deny file-write* (subpath {place}))\n")),
             Layer::Hidden => rule(format!("(deny file-read* file-write* (subpath {place}))\n")),
         }

@@ -6,6 +6,7 @@
 //! never a start without it.
 
 mod bwrap;
+mod caches;
 mod confinement;
 mod found;
 #[cfg(target_os = "linux")]
@@ -13,6 +14,7 @@ mod kernel;
 mod mac;
 mod places;
 mod protected;
+mod repository;
 #[cfg(all(test, target_os = "linux"))]
 mod tests;
 mod tmp;
@@ -23,7 +25,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock, Weak};
 
 use agent_core::config::{Config, SandboxMode, TerminalBackend};
 use agent_core::event::{Event, Severity};
@@ -32,6 +34,7 @@ use agent_core::wall::{self, Sandbox as State};
 use agent_core::workspace::Scope;
 use parking_lot::Mutex;
 
+use self::caches::Caches;
 use self::confinement::Confinement;
 use self::found::{Found, Wall};
 pub(crate) use self::protected::Protected;
@@ -47,7 +50,9 @@ pub(crate) struct Sandbox {
     roots: Vec<PathBuf>,
     /// Real paths of further folders that may be written.
     more: Vec<PathBuf>,
-    /// The same, for servers only.
+    /// What processes with a network may write, too.
+    caches: Caches,
+    /// What servers without one may write, too.
     of_servers: Vec<PathBuf>,
     hidden: Vec<PathBuf>,
     /// Servers that no wall is around.
@@ -58,10 +63,13 @@ pub(crate) struct Sandbox {
     given: Option<Found>,
     /// Whether all that is protected was found when it was last looked for.
     is_whole: Mutex<Option<bool>>,
-    /// The threads that are behind a wall of their own. After the last handle what they have started ends.
-    spawners: Mutex<BTreeMap<Who, Spawner>>,
+    /// The threads that are behind a wall of their own, each with where what it starts may write. After the last handle
+    /// what they have started ends.
+    spawners: Mutex<BTreeMap<(Who, Vec<PathBuf>), Spawner>>,
     /// Made for the first process.
     tmp: OnceLock<Tmp>,
+    /// The lives of processes that may put a link in the place of a `.git` folder.
+    loose: Mutex<Vec<Weak<()>>>,
 }
 
 /// Whose process it is.
@@ -115,10 +123,13 @@ impl Sandbox {
         let roots: Vec<PathBuf> = scope.roots().map(|root| real(root)).collect();
         let home = std::env::home_dir();
         let home = home.as_deref();
+        let more = places::configured(&config.sandbox.writable, home);
+        let writable = [roots.as_slice(), &more].concat();
         Self {
             mode: config.sandbox.mode,
             network: config.sandbox.network,
-            more: places::configured(&config.sandbox.writable, home),
+            caches: Caches::of(home, |name| std::env::var_os(name), &writable),
+            more,
             of_servers: places::of_fetchers(home),
             hidden: places::hidden(own, home, &roots),
             roots,
@@ -128,6 +139,7 @@ impl Sandbox {
             is_whole: Mutex::default(),
             spawners: Mutex::default(),
             tmp: OnceLock::new(),
+            loose: Mutex::default(),
         }
     }
 
@@ -192,13 +204,25 @@ impl Sandbox {
             Wall::Bubblewrap(_) => "a /tmp of its own",
             Wall::Kernel(_) | Wall::Seatbelt => "its TMPDIR",
         };
-        let folders: Vec<String> = folders.chain([tmp.to_owned()]).collect();
+        let has_history = self.lends_history(wall) && self.roots.iter().any(|root| root.join(".git").is_dir());
+        let more = [
+            (has_history, "with `.git` but for its configuration and hooks"),
+            (self.network, "package caches"),
+            (true, tmp),
+        ];
+        let more = more.into_iter().filter(|(is_so, _)| *is_so);
+        let folders: Vec<String> = folders.chain(more.map(|(_, text)| text.to_owned())).collect();
         wall::Wall {
             by: wall.name(),
             writes: folders.join(", "),
             holds_protected,
             network: self.network,
         }
+    }
+
+    /// Whether commands may write history. Where the network is off they may run unasked, so that they may not.
+    fn lends_history(&self, wall: &Wall) -> bool {
+        self.network && matches!(wall, Wall::Bubblewrap(_))
     }
 
     /// What people are told of it, as a sentence.
@@ -246,6 +270,11 @@ impl Sandbox {
     /// Whether the server of this name has no wall around it.
     pub(crate) fn leaves_out(&self, server: &str) -> bool {
         self.outside.iter().any(|name| name == server)
+    }
+
+    /// Whether the server of this name has a wall around it.
+    pub(crate) fn holds_in(&self, server: &str) -> bool {
+        !self.leaves_out(server) && self.wall().is_ok()
     }
 
     /// A program as it is started where the state is this one. It gets the session's own folder for temporary files.
@@ -311,7 +340,10 @@ impl Sandbox {
         let tmp = self
             .tmp()
             .map_err(|error| fault(format!("there is no folder for temporary files: {error}")))?;
-        let confinement = self.confinement(who, before, tmp);
+        if self.network {
+            self.caches.make_for(program, args);
+        }
+        let (confinement, life) = self.confinement(wall, who, before, tmp);
         match wall {
             Wall::Bubblewrap(bwrap) => {
                 let mut command = Command::new(bwrap);
@@ -320,7 +352,7 @@ impl Sandbox {
                     .arg(program)
                     .args(args);
                 Ok(Held {
-                    ready: Ready::new(command, Spawner::of_all(), Leader::Keeper),
+                    ready: Ready::new(command, Spawner::of_all(), Leader::Keeper).living(life),
                     tmp: Some(PathBuf::from("/tmp")),
                     before: None,
                 })
@@ -360,27 +392,48 @@ impl Sandbox {
         Ok(self.tmp.get_or_init(|| made).path())
     }
 
-    fn confinement(&self, who: Who, before: &Protected, tmp: &Path) -> Confinement {
-        let of_servers = self.of_servers.iter().filter(|_| who == Who::Server);
-        let writable = self.roots.iter().chain(&self.more).chain(of_servers);
-        Confinement {
+    /// What holds in a process, and what is to live as long as the process does.
+    fn confinement(&self, wall: &Wall, who: Who, before: &Protected, tmp: &Path) -> (Confinement, Option<Arc<()>>) {
+        let more = match (self.network, who) {
+            (true, _) => self.caches.there(),
+            (false, Who::Server) => self.of_servers.clone(),
+            (false, Who::Command) => Vec::new(),
+        };
+        let writable = self.roots.iter().chain(&self.more).chain(&more);
+        let mut loose = self.loose.lock();
+        loose.retain(|life| life.strong_count() > 0);
+        // What is bound to be written is bound by its name, which must not lead elsewhere in that moment.
+        let (read_only, fixed) = match self.lends_history(wall) && loose.is_empty() {
+            true => before.held_beside_history(),
+            false => (before.held(), Vec::new()),
+        };
+        let mut repositories = self.roots.iter().map(|root| root.join(".git"));
+        let life = repositories
+            .any(|git| !fixed.contains(&git) && !read_only.contains(&git))
+            .then(Arc::default);
+        loose.extend(life.as_ref().map(Arc::downgrade));
+        drop(loose);
+        let confinement = Confinement {
             writable: writable.filter(|folder| folder.exists()).cloned().collect(),
-            read_only: before.held(),
+            fixed,
+            read_only,
             hidden: self.hidden.iter().filter(|place| place.exists()).cloned().collect(),
             tmp: tmp.to_owned(),
             network: self.network,
-        }
+        };
+        (confinement, life)
     }
 
     #[cfg(target_os = "linux")]
     fn spawner(&self, who: Who, confinement: Confinement) -> io::Result<Spawner> {
         let mut spawners = self.spawners.lock();
-        if let Some(spawner) = spawners.get(&who) {
+        let key = (who, confinement.writable.clone());
+        if let Some(spawner) = spawners.get(&key) {
             return Ok(spawner.clone());
         }
         let spawner = Spawner::confined(move || kernel::confine(&confinement).map(drop))
             .map_err(|error| fault(format!("the sandbox can't be put up: {error}")))?;
-        spawners.insert(who, spawner.clone());
+        spawners.insert(key, spawner.clone());
         Ok(spawner)
     }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::command::real;
 
 /// Where credentials lie in a home folder.
-const SECRETS: [&str; 17] = [
+const SECRETS: [&str; 19] = [
     ".ssh",
     ".aws",
     ".azure",
@@ -18,6 +18,8 @@ const SECRETS: [&str; 17] = [
     ".password-store",
     ".cargo/credentials",
     ".cargo/credentials.toml",
+    ".cache/huggingface/token",
+    ".cache/huggingface/stored_tokens",
     ".config/gcloud",
     ".config/gh",
     ".docker/config.json",

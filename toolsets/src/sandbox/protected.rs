@@ -3,10 +3,13 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use agent_core::boundary::is_protected_name;
+
+use super::repository;
 
 /// Folders of what others have written, in which nothing is looked for: they are large, and nothing is steered there.
 const PASSED_BY: [&str; 4] = ["node_modules", "target", ".venv", "__pycache__"];
@@ -22,10 +25,35 @@ const PLACES: usize = 256;
 /// What is there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Protected {
-    /// Files and folders, each with where it leads if it is a link. Those below them are not told.
-    places: BTreeMap<PathBuf, Option<PathBuf>>,
+    /// Files and folders. Those below them are not told.
+    places: BTreeMap<PathBuf, Seen>,
+    /// The `.git` folders right in the folders looked through, each with what in it makes git run programs.
+    repositories: BTreeMap<PathBuf, BTreeMap<PathBuf, Seen>>,
     /// All was looked through.
     pub(crate) is_whole: bool,
+}
+
+/// What a place was, so that it is known when another stands there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Seen {
+    /// Where it leads if it is a link.
+    to: Option<PathBuf>,
+    /// The system's name for it, where nobody but a command changes it in the usual course of things. Editors make a file
+    /// anew when they save it.
+    id: Option<(u64, u64)>,
+}
+
+impl Seen {
+    fn at(path: &Path, is_saved_by_editors: bool) -> Self {
+        let facts = fs::symlink_metadata(path).ok();
+        let to = facts
+            .as_ref()
+            .filter(|facts| facts.is_symlink())
+            .map(|_| fs::read_link(path).unwrap_or_default());
+        let facts = facts.filter(|facts| facts.is_dir() || !is_saved_by_editors);
+        let id = facts.map(|facts| (facts.dev(), facts.ino()));
+        Self { to, id }
+    }
 }
 
 impl Protected {
@@ -61,10 +89,10 @@ impl Protected {
                 let name = entry.file_name();
                 let Ok(kind) = entry.file_type() else { continue };
                 if is_protected_name(&parent.join(&name)) {
-                    let to = kind
-                        .is_symlink()
-                        .then(|| fs::read_link(entry.path()).unwrap_or_default());
-                    found.places.insert(entry.path(), to);
+                    found.places.insert(entry.path(), Seen::at(&entry.path(), true));
+                    if name == ".git" && kind.is_dir() && roots.contains(&folder) {
+                        found.look_into(entry.path());
+                    }
                 } else if kind.is_dir() && !PASSED_BY.iter().any(|passed| name == *passed) {
                     folders.push_back(entry.path());
                 }
@@ -73,27 +101,62 @@ impl Protected {
         found
     }
 
-    /// What a wall can keep as it is: a link can be taken away, but what it leads to can be kept.
+    /// One that is too much to look at is not told apart from all else that is protected.
+    fn look_into(&mut self, git: PathBuf) {
+        let steering = repository::steering(&git).filter(|found| self.places.len() + found.len() < PLACES);
+        if let Some(steering) = steering {
+            let seen = steering.into_iter().map(|path| {
+                let seen = Seen::at(&path, false);
+                (path, seen)
+            });
+            self.repositories.insert(git, seen.collect());
+        }
+    }
+
+    /// What a wall can keep as it is.
     pub(crate) fn held(&self) -> Vec<PathBuf> {
-        let real = |(path, to): (&PathBuf, &Option<PathBuf>)| match to {
-            None => Some(path.clone()),
-            Some(_) => fs::canonicalize(path).ok(),
-        };
         self.places.iter().filter_map(real).collect()
     }
 
-    /// What is there now and was not, or leads elsewhere. Nothing can be said where not all was looked through before.
+    /// The same where commands may write history, and the `.git` folders that they may write in for that.
+    pub(crate) fn held_beside_history(&self) -> (Vec<PathBuf>, Vec<PathBuf>) {
+        let others = self
+            .places
+            .iter()
+            .filter(|(path, _)| !self.repositories.contains_key(*path));
+        let steering = self.repositories.values().flatten();
+        let held = others.chain(steering).filter_map(real).collect();
+        (held, self.repositories.keys().cloned().collect())
+    }
+
+    /// What is there now and was not, or is another one. Nothing can be said where not all was looked through before.
     pub(crate) fn made_since(&self, before: &Self) -> Vec<&Path> {
         if !before.is_whole {
             return Vec::new();
         }
-        let is_new = |(path, to): &(&PathBuf, &Option<PathBuf>)| before.places.get(*path) != Some(to);
-        self.places
-            .iter()
-            .filter(is_new)
-            .map(|(path, _)| path.as_path())
-            .collect()
+        let places = self.places.iter().filter(is_new_since(&before.places));
+        let mut made: Vec<&Path> = places.map(|(path, _)| path.as_path()).collect();
+        for (git, steering) in &self.repositories {
+            let was = before.repositories.get(git).filter(|_| !made.contains(&git.as_path()));
+            let new = steering
+                .iter()
+                .filter(|place| was.is_some_and(|was| is_new_since(was)(place)));
+            made.extend(new.map(|(path, _)| path.as_path()));
+        }
+        made
     }
+}
+
+/// A link can be taken away, but what it leads to can be kept.
+fn real((path, seen): (&PathBuf, &Seen)) -> Option<PathBuf> {
+    match seen.to {
+        None => Some(path.clone()),
+        Some(_) => fs::canonicalize(path).ok(),
+    }
+}
+
+fn is_new_since(before: &BTreeMap<PathBuf, Seen>) -> impl Fn(&(&PathBuf, &Seen)) -> bool + '_ {
+    move |(path, seen)| before.get(*path) != Some(seen)
 }
 
 #[cfg(test)]
@@ -159,5 +222,35 @@ mod tests {
         );
         let part = Protected::look_within(&roots, 1, TIME);
         assert!(after.made_since(&part).is_empty());
+    }
+
+    #[test]
+    fn history_is_told_apart_from_what_makes_git_run_programs() {
+        let room = Room::new();
+        for name in [
+            ".git/config",
+            ".git/refs/heads/main",
+            ".git/modules/m/config",
+            "a/.git/config",
+        ] {
+            room.write(name, "");
+        }
+        let roots = [room.path("")];
+        let before = Protected::look(&roots);
+        let (held, free) = before.held_beside_history();
+        assert_eq!(names(&room, &held), ["a/.git", ".git/config", ".git/modules/m/config"]);
+        assert_eq!(names(&room, &free), [".git"]);
+        assert_eq!(names(&room, &before.held()), [".git", "a/.git"]);
+        room.write(".git/refs/heads/other", "");
+        room.write(".git/commondir", "/elsewhere");
+        fs::rename(room.path(".git/modules"), room.path(".git/away")).unwrap();
+        room.write(".git/modules/m/config", "");
+        let after = Protected::look(&roots);
+        let made: Vec<PathBuf> = after.made_since(&before).into_iter().map(Path::to_owned).collect();
+        assert_eq!(names(&room, &made), [".git/commondir", ".git/modules/m/config"]);
+        fs::rename(room.path(".git"), room.path("was")).unwrap();
+        room.write(".git/config", "");
+        let after = Protected::look(&roots);
+        assert_eq!(after.made_since(&before), [room.path(".git")]);
     }
 }

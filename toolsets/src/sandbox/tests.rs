@@ -34,10 +34,15 @@ fn cell(wall: Result<Wall, String>, network: bool) -> Option<Cell> {
     let place = std::env::current_exe().unwrap();
     let folders = tempfile::tempdir_in(place.parent().unwrap()).unwrap();
     let base = folders.path().canonicalize().unwrap();
-    for folder in ["ws/.git", "out/secret"] {
+    for folder in ["ws/.git/hooks", "ws/.git/modules/m", "out/secret"] {
         fs::create_dir_all(base.join(folder)).unwrap();
     }
-    for file in ["ws/.git/config", "out/file", "out/secret/key"] {
+    for file in [
+        "ws/.git/config",
+        "ws/.git/modules/m/config",
+        "out/file",
+        "out/secret/key",
+    ] {
         fs::write(base.join(file), "old\n").unwrap();
     }
     fs::hard_link(base.join("out/file"), base.join("ws/twin")).unwrap();
@@ -163,15 +168,61 @@ fn nothing_outside_is_written_by_any_name() {
 
 #[test]
 fn what_is_protected_is_held_by_bubblewrap_alone() {
+    for network in [true, false] {
+        each(network, |cell, kind| {
+            let can = kind == Kind::Kernel;
+            let state = cell.processes.sandbox().around(Way::Inside).unwrap();
+            assert!(matches!(state, State::Inside(wall) if wall.holds_protected != can));
+            for command in [
+                "echo x >> .git/config",
+                "echo x > .git/new && mv .git/new .git/config",
+                "echo x > .git/hooks/pre-commit",
+                "mv .git/hooks .git/was && mv .git/was .git/hooks",
+                "echo x >> .git/modules/m/config",
+                "mv .git away && mv away .git",
+            ] {
+                cell.check(command, can);
+            }
+            // Where commands are asked about they may write history.
+            cell.check("echo x > .git/index", can || network);
+            cell.check("rm -r .git", can);
+        });
+    }
+}
+
+#[test]
+fn what_steers_git_and_is_made_anew_is_told() {
     each(true, |cell, kind| {
-        let can = kind == Kind::Kernel;
         let state = cell.processes.sandbox().around(Way::Inside).unwrap();
-        assert!(matches!(state, State::Inside(wall) if wall.holds_protected != can));
-        cell.check("echo x >> .git/config", can);
-        cell.check("touch .git/hooks-path", can);
-        cell.check("mv .git away && mv away .git", can);
-        cell.check("rm -r .git", can);
+        let command = "echo x > .git/commondir; mv .git/modules .git/was; mkdir -p .git/modules/m; echo x > .git/modules/m/config";
+        let started = cell.processes.start(command, &cell.path("ws"), &state).unwrap();
+        started.running.follow(Duration::from_secs(20), &Cancel::new(), || {});
+        let made = cell.processes.made_by(&started);
+        assert_eq!(
+            made,
+            [cell.path("ws/.git/commondir"), cell.path("ws/.git/modules/m/config")]
+        );
+        let can = kind == Kind::Kernel;
+        cell.check("echo x > .git/commondir", can);
+        cell.check("echo x > .git/modules/m/config", can);
     });
+}
+
+#[test]
+fn history_that_a_running_process_may_still_exchange_for_a_link_is_not_lent() {
+    let Some(cell) = cell(look_at_bubblewrap(), true) else {
+        return;
+    };
+    fs::remove_dir_all(cell.path("ws/.git")).unwrap();
+    let state = cell.processes.sandbox().around(Way::Inside).unwrap();
+    let background = cell
+        .processes
+        .start_background("read line", &cell.path("ws"), &state)
+        .unwrap();
+    cell.check("mkdir .git", true);
+    cell.check("touch .git/index", false);
+    background.end(Duration::from_secs(2));
+    wait_until(|| cell.run("touch .git/index").0);
 }
 
 #[test]
