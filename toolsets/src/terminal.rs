@@ -303,10 +303,7 @@ fn foreground(
         (run.report)(Report::Progress(running.output().progress()));
     });
     match end {
-        End::Exited(exit) => {
-            let left = processes.keep_left(running);
-            exited(plan, &command, exit, left, &processes.made_by(&command))
-        }
+        End::Exited(exit) => exited(processes, plan, &command, exit),
         End::TimedOut => {
             running.end(GRACE);
             let status = format!("timed out after {} s", limit.as_secs_f64());
@@ -333,13 +330,14 @@ fn not_started(plan: &CommandPlan, error: &io::Error) -> ToolError {
 }
 
 fn exited(
+    processes: &Processes,
     plan: &CommandPlan,
     command: &Foreground,
     exit: Exit,
-    left: bool,
-    made: &[PathBuf],
 ) -> Result<ToolOutput, ToolError> {
     let running = &command.running;
+    let left = processes.keep_left(running);
+    let made = processes.made_by(command);
     let printed = running.output().since(0).text();
     if let Some(error) = walled::not_put_up(&plan.sandbox, exit, &printed) {
         return Err(error);
@@ -348,10 +346,10 @@ fn exited(
     if left {
         status.push_str("\nprocesses that it started still run; they end with the session");
     }
-    if let Some(hint) = walled::hint(plan, exit, &printed) {
+    if let Some(hint) = walled::hint(plan, exit, &printed, processes.sandbox().may_be_left()) {
         status.push_str(&format!("\n{hint}"));
     }
-    if let Some(made) = walled::made(made) {
+    if let Some(made) = walled::made(&made) {
         status.push_str(&format!("\n{made}"));
         return match exit.code {
             Some(0) => Ok(output(running, &status, Ended::Noticed)),

@@ -97,7 +97,7 @@ impl Connection {
                 let service = match greeted {
                     Ok(service) => service,
                     Err(stop) => {
-                        let cause = format!("{}; {}", not_greeted(stop), child.last_words(LAST_WORDS));
+                        let cause = format!("{}; {}", not_greeted(stop), child.only_words(LAST_WORDS));
                         child.end();
                         return Err(Failure::new("greeting it", cause));
                     }
@@ -123,7 +123,7 @@ impl Connection {
                     Stop::Failed(cause) => cause,
                 };
                 let cause = match (&connection.child, address) {
-                    (Some(child), _) => format!("{cause}; {}", child.last_words(LAST_WORDS)),
+                    (Some(child), _) => format!("{cause}; {}", child.only_words(LAST_WORDS)),
                     (None, Some(url)) => hidden(cause, url),
                     (None, None) => cause,
                 };

@@ -35,7 +35,11 @@ pub(super) struct Program<'a> {
 }
 
 /// A server's process. Dropping it kills what still runs of it.
-pub(super) struct Child(Running);
+pub(super) struct Child {
+    running: Running,
+    /// How it is run without a sandbox, if it has one.
+    way_out: Option<String>,
+}
 
 impl Program<'_> {
     /// Starts it; what comes back is what it is spoken with over.
@@ -50,7 +54,13 @@ impl Program<'_> {
             ))
         });
         let lines = lines.map_err(|error| format!("its pipes can't be used: {error}"))?;
-        Ok((Child(running), lines))
+        let way_out = processes.sandbox().holds_in(self.name).then(|| {
+            format!(
+                "it ran in the sandbox: if that is why, `outside = [{:?}]` under [sandbox] runs it without",
+                self.name
+            )
+        });
+        Ok((Child { running, way_out }, lines))
     }
 
     fn explain(&self, error: &io::Error, processes: &Processes) -> String {
@@ -82,17 +92,20 @@ impl Program<'_> {
 impl Child {
     /// Whether it has ended.
     pub(super) fn has_ended(&self) -> bool {
-        self.0.exit().is_some()
+        self.running.exit().is_some()
     }
 
     /// How it is with it, and what it printed last, for people.
     pub(super) fn last_words(&self, patience: Duration) -> String {
         select! {
-            recv(self.0.exited()) -> _ => self.0.drain(),
+            recv(self.running.exited()) -> _ => self.running.drain(),
             recv(after(patience)) -> _ => {}
         }
-        let state = self.0.exit().map_or_else(|| "it still runs".to_owned(), status_line);
-        let printed = self.0.output().since(0).text();
+        let state = self
+            .running
+            .exit()
+            .map_or_else(|| "it still runs".to_owned(), status_line);
+        let printed = self.running.output().since(0).text();
         let lines: Vec<&str> = printed.lines().filter(|line| !line.trim().is_empty()).collect();
         let last = lines[lines.len().saturating_sub(LAST_LINES)..].join("\n");
         let start = last.ceil_char_boundary(last.len().saturating_sub(LAST_TEXT));
@@ -102,12 +115,21 @@ impl Child {
         }
     }
 
+    /// The same of one that could not be used from the beginning.
+    pub(super) fn only_words(&self, patience: Duration) -> String {
+        let words = self.last_words(patience);
+        match &self.way_out {
+            Some(way_out) => format!("{words}\n{way_out}"),
+            None => words,
+        }
+    }
+
     /// Ends it, and what it started. Its stdin should be closed by now, or soon.
     pub(super) fn end(&self) {
         select! {
-            recv(self.0.exited()) -> _ => {}
+            recv(self.running.exited()) -> _ => {}
             recv(after(EOF_GRACE)) -> _ => {}
         }
-        self.0.end(GRACE);
+        self.running.end(GRACE);
     }
 }

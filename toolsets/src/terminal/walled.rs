@@ -13,18 +13,29 @@ use crate::process::Exit;
 const SURELY: [&str; 4] = [
     "Read-only file system",
     "EROFS",
-    "Cannot connect to the Docker daemon",
     "Host key verification failed",
+    "could not write config file",
+];
+
+/// The same where they speak with a service of this machine.
+const SERVICES: [&str; 6] = [
+    "Cannot connect to the Docker daemon",
+    "failed to connect to the docker API",
+    "docker.sock",
+    "podman.sock",
+    "Cannot connect to Podman",
+    "Failed to connect to bus",
 ];
 
 /// What they print then, too.
-const LIKELY: [&str; 8] = [
+const LIKELY: [&str; 9] = [
     "Permission denied",
     "Operation not permitted",
     "Network is unreachable",
     "Could not resolve host",
     "Temporary failure in name resolution",
     "Cross-device link",
+    "Device or resource busy",
     "EACCES",
     "could not write index",
 ];
@@ -46,7 +57,7 @@ pub(super) fn not_put_up(sandbox: &Sandbox, exit: Exit, printed: &str) -> Option
 }
 
 /// What a model should know of a failure that the wall may have caused. A command that ends in `| tail` ends well.
-pub(super) fn hint(plan: &CommandPlan, exit: Exit, printed: &str) -> Option<String> {
+pub(super) fn hint(plan: &CommandPlan, exit: Exit, printed: &str, may_be_left: bool) -> Option<String> {
     let Sandbox::Inside(wall) = &plan.sandbox else {
         return None;
     };
@@ -54,11 +65,17 @@ pub(super) fn hint(plan: &CommandPlan, exit: Exit, printed: &str) -> Option<Stri
     let failed = exit.code != Some(0);
     // The file tools see another `/tmp`.
     let misses_tmp = failed && plan.command.contains("/tmp/") && prints(&["No such file or directory"]);
-    (prints(&SURELY) || misses_tmp || (failed && prints(&LIKELY))).then(|| {
-        format!(
-            "{}. That may be why it failed; `outside_sandbox` asks the user to run it without",
-            wall.sentence()
-        )
+    let misses_service = prints(&SERVICES);
+    (prints(&SURELY) || misses_service || misses_tmp || (failed && prints(&LIKELY))).then(|| {
+        let services = match misses_service {
+            true => "; services of this machine such as Docker are out of reach",
+            false => "",
+        };
+        let way_out = match may_be_left {
+            true => "`outside_sandbox` asks the user to run it without",
+            false => "the user's configuration lets nothing run without",
+        };
+        format!("{}{services}. That may be why it failed; {way_out}", wall.sentence())
     })
 }
 
@@ -75,7 +92,7 @@ pub(crate) fn made(files: &[PathBuf]) -> Option<String> {
     };
     (!files.is_empty()).then(|| {
         format!(
-            "it made {}{more}, which steers tools that run on their own. The sandbox holds only what is there when a command \
+            "it made or replaced {}{more}, which steers tools that run on their own. The sandbox holds only what is there when a command \
              starts, so look at this before you use it",
             visible::line(&names.join(", "))
         )
