@@ -24,6 +24,20 @@ pub fn has_bubblewrap() -> bool {
     works
 }
 
+/// Whether a machine has any wall, on the machine that this is. Says so where it has none.
+#[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
+pub fn has_any(machine: Machine) -> bool {
+    let has = match machine {
+        Machine::Whole => filter::has_landlock() || has_bubblewrap(),
+        Machine::WithoutNamespaces => filter::has_landlock(),
+        Machine::Bare => false,
+    };
+    if !has {
+        eprintln!("skipped: there is no wall on {machine:?}");
+    }
+    has
+}
+
 /// Does something on such a machine.
 pub fn on<T: Send>(machine: Machine, act: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| {
@@ -39,11 +53,19 @@ pub fn on<T: Send>(machine: Machine, act: impl FnOnce() -> T + Send) -> T {
 mod filter {
     use std::collections::BTreeMap;
 
+    use landlock::{ABI, Access, AccessFs, CompatLevel, Compatible, Ruleset, RulesetAttr};
     use seccompiler::{
         BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
     };
 
     use super::Machine;
+
+    /// Whether the kernel has what the agent needs of it.
+    pub(super) fn has_landlock() -> bool {
+        let ruleset = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
+        let wished = ruleset.handle_access(AccessFs::from_all(ABI::V3));
+        wished.and_then(Ruleset::create).is_ok()
+    }
 
     /// Takes the walls from this thread and all that it starts.
     pub(super) fn take_away(machine: Machine) {
@@ -73,4 +95,8 @@ mod filter {
 #[cfg(not(target_os = "linux"))]
 mod filter {
     pub(super) fn take_away(_machine: super::Machine) {}
+
+    pub(super) fn has_landlock() -> bool {
+        false
+    }
 }

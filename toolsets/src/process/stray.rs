@@ -23,8 +23,8 @@ use linux::end;
 #[cfg(not(target_os = "linux"))]
 use elsewhere::end;
 
-/// Asks every process that carries `mark` to end but the `keeper`, gives them `grace` and ends them; on a thread of its own, since the
-/// system may have very many to look through. What is returned closes when it is done.
+/// Asks every process that carries `mark` to end but the `keeper`, gives them `grace` and ends them; on a thread of its
+/// own, since the system may have very many to look through. What is returned closes when it is done.
 pub(super) fn end_aside(mark: Mark, keeper: Option<Pid>, grace: Duration) -> Receiver<()> {
     let (done, closed) = bounded(0);
     // Nobody joins this thread: it ends by itself, soon after the grace.
@@ -51,7 +51,7 @@ mod linux {
     /// So many that were asked are waited for; the others get less time.
     const MOST: usize = 64;
 
-    /// Asks all, waits for `grace` at most, and ends all.
+    /// Asks all, waits for `grace` at most, and ends all. The keeper ends by itself then, and says how the command ended.
     pub(in super::super) fn end(mark: &Mark, keeper: Option<Pid>, grace: Duration) {
         let mut asked = Vec::new();
         for process in marked(mark, keeper) {
@@ -61,14 +61,18 @@ mod linux {
             }
         }
         wait_for_ends(asked, grace);
-        end_all(mark);
+        end_all_but(mark, keeper);
     }
 
     /// Ends every process that carries `mark`.
     pub(in super::super) fn end_all(mark: &Mark) {
+        end_all_but(mark, None);
+    }
+
+    fn end_all_but(mark: &Mark, keeper: Option<Pid>) {
         // A process may fork while we look; a second look finds the child, and a fork bomb must not hold us here.
         for _ in 0..8 {
-            let ended = marked(mark, None).filter(|process| pidfd_send_signal(process, Signal::KILL).is_ok());
+            let ended = marked(mark, keeper).filter(|process| pidfd_send_signal(process, Signal::KILL).is_ok());
             if ended.count() == 0 {
                 return;
             }

@@ -351,7 +351,7 @@ fn the_network_is_there_unless_it_is_off() {
 
 #[test]
 fn sockets_of_services_are_out_of_reach_where_a_wall_can_do_that() {
-    let sockets = tempfile::tempdir().unwrap();
+    let sockets = tempfile::tempdir_in("/tmp").unwrap();
     let in_tmp = sockets.path().join("socket");
     let _listener = UnixListener::bind(&in_tmp).unwrap();
     let program = std::env::current_exe().unwrap();
