@@ -67,15 +67,15 @@ pub(super) fn hint(plan: &CommandPlan, exit: Exit, printed: &str, may_be_left: b
     let misses_tmp = failed && plan.command.contains("/tmp/") && prints(&["No such file or directory"]);
     let misses_service = prints(&SERVICES);
     (prints(&SURELY) || misses_service || misses_tmp || (failed && prints(&LIKELY))).then(|| {
-        let services = match misses_service {
-            true => "; services of this machine such as Docker are out of reach",
-            false => "",
+        let reason = match misses_service {
+            true => "services of this machine, such as Docker, can't be reached in the sandbox",
+            false => "the sandbox may be why it failed",
         };
         let way_out = match may_be_left {
             true => "`outside_sandbox` asks the user to run it without",
             false => "the user's configuration lets nothing run without",
         };
-        format!("{}{services}. That may be why it failed; {way_out}", wall.sentence())
+        format!("{reason}; {way_out}\n{}", wall.sentence())
     })
 }
 
@@ -97,4 +97,70 @@ pub(crate) fn made(files: &[PathBuf]) -> Option<String> {
             visible::line(&names.join(", "))
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use agent_core::plan::{CommandFacts, Place};
+    use agent_core::wall::Wall;
+
+    use super::*;
+
+    /// Checks what is said of a command that has printed this, if anything is.
+    fn check(sandbox: Sandbox, code: i32, printed: &str, expect: Option<&str>) {
+        let plan = CommandPlan {
+            command: "c".into(),
+            cwd: Place {
+                path: "/w".into(),
+                real: "/w".into(),
+            },
+            background: false,
+            sandbox,
+            facts: CommandFacts::default(),
+        };
+        let exit = Exit {
+            code: Some(code),
+            signal: None,
+        };
+        let said = hint(&plan, exit, printed, true);
+        let first = said.as_deref().and_then(|said| said.lines().next());
+        let reason = first.map(|line| {
+            line.split_once("; `outside_sandbox` asks")
+                .map_or(line, |(reason, _)| reason)
+        });
+        assert_eq!(reason, expect, "{printed}");
+    }
+
+    fn behind() -> Sandbox {
+        Sandbox::Inside(Wall {
+            by: "w".into(),
+            writes: "/w".into(),
+            holds_protected: true,
+            network: true,
+        })
+    }
+
+    #[test]
+    fn what_a_wall_may_have_stopped_names_the_way_out() {
+        let service = Some("services of this machine, such as Docker, can't be reached in the sandbox");
+        let any = Some("the sandbox may be why it failed");
+        check(behind(), 1, "Cannot connect to the Docker daemon at unix:///…", service);
+        check(
+            behind(),
+            0,
+            "dial unix /run/podman/podman.sock: connect: no such file",
+            service,
+        );
+        check(behind(), 0, "touch: cannot touch 'x': Read-only file system", any);
+        check(
+            behind(),
+            255,
+            "error: could not write config file .git/config: Device or resource busy",
+            any,
+        );
+        check(behind(), 1, "Permission denied", any);
+        check(behind(), 0, "Permission denied", None);
+        check(behind(), 1, "assertion failed", None);
+        check(Sandbox::Left, 1, "Read-only file system", None);
+    }
 }
