@@ -31,6 +31,11 @@ fn descendants(pid: u32) -> Vec<(u32, String)> {
     found
 }
 
+/// A home whose commands have no wall around them: behind one they leave nothing, or are numbered otherwise.
+fn without_wall() -> Home {
+    Home::with_config("[sandbox]\nmode = \"off\"\n")
+}
+
 fn is_alive(pid: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let state = stat.rsplit(") ").next().and_then(|rest| rest.chars().next());
@@ -63,6 +68,22 @@ fn a_killed_agent_takes_all_its_processes_along() {
 #[test]
 #[cfg(target_os = "linux")]
 fn no_tool_reads_a_key_out_of_the_agent() {
+    // Root in a container has no more rights than this; with all of them, nothing is closed to it.
+    let rights = "setpriv --bounding-set -sys_ptrace,-sys_admin,-perfmon";
+    let script = format!("if [ \"$(id -u)\" = 0 ]; then exec {rights} \"$@\"; else exec \"$@\"; fi");
+    if std::process::Command::new("setpriv").arg("--version").output().is_err() {
+        return talaria_tests::start::skip("root can't be bound here");
+    }
+    for sandbox in ["off", "auto"] {
+        let told = played_with_a_key(&script, sandbox);
+        // Behind a wall it may be another process's, which has no key.
+        assert!(told.contains("Permission denied") || sandbox == "auto", "{told}");
+    }
+}
+
+/// Has tools look for the agent's key in each way, behind a wall or not; comes back with what the first one printed.
+#[cfg(target_os = "linux")]
+fn played_with_a_key(script: &str, sandbox: &str) -> String {
     const KEY: &str = "canary-7c1f";
     // Spelled so that only the kernel can say no; then so that the text is refused.
     let hidden = "p=/proc; cat $p/$PPID/env* $p/$PPID/task/*/env*; ls $p/$PPID/fd; env; echo looked";
@@ -78,21 +99,15 @@ fn no_tool_reads_a_key_out_of_the_agent() {
         ]),
         says("done"),
     ]);
-    // Root in a container has no more rights than this; with all of them, nothing is closed to it.
-    let rights = "setpriv --bounding-set -sys_ptrace,-sys_admin,-perfmon";
-    let script = format!("if [ \"$(id -u)\" = 0 ]; then exec {rights} \"$@\"; else exec \"$@\"; fi");
-    if std::process::Command::new("setpriv").arg("--version").output().is_err() {
-        return talaria_tests::start::skip("root can't be bound here");
-    }
-    let mut command = talaria_tests::start::through_shell(&home, &script);
+    home.add_config(&format!("\n[sandbox]\nmode = \"{sandbox}\"\n"));
+    let mut command = through_shell(&home, script);
     command.env("CANARY_API_KEY", KEY);
-    let mut client = talaria_tests::start::initialized(command);
+    let mut client = initialized(command);
     let session = client.new_session(&home.workspace());
     set_mode(&mut client, &session, "dont_ask");
     assert_eq!(client.prompt(&session, "go"), "end_turn");
     let ends = ends(&client, 0);
     assert!(text_of(&ends[0]).contains("looked"), "{}", ends[0]);
-    assert!(text_of(&ends[0]).contains("Permission denied"), "{}", ends[0]);
     assert!(text_of(&ends[1]).contains("never run"), "{}", ends[1]);
     assert_eq!(
         (&ends[2]["status"], &ends[3]["status"]),
@@ -100,6 +115,7 @@ fn no_tool_reads_a_key_out_of_the_agent() {
     );
     let log = Value::from(client.log.clone()).to_string();
     assert!(!log.contains(KEY), "{log}");
+    text_of(&ends[0])
 }
 
 #[test]
@@ -145,7 +161,7 @@ fn process_of(line: &str) -> u32 {
 #[test]
 #[cfg(target_os = "linux")]
 fn what_left_its_group_ends_with_the_agent() {
-    let home = Home::new();
+    let home = without_wall();
     let (mut client, session) = Client::with_session(&home);
     client.prompt(
         &session,
@@ -177,7 +193,7 @@ fn a_child_that_was_there_before_the_agent_is_left_alone() {
 #[test]
 #[cfg(target_os = "linux")]
 fn what_left_its_group_ends_with_a_killed_agent() {
-    let home = Home::new();
+    let home = without_wall();
     let (mut client, session) = Client::with_session(&home);
     client.prompt(
         &session,
@@ -191,7 +207,7 @@ fn what_left_its_group_ends_with_a_killed_agent() {
 #[test]
 #[cfg(target_os = "linux")]
 fn an_orphan_that_has_ended_leaves_no_zombie() {
-    let home = Home::new();
+    let home = without_wall();
     let (mut client, session) = Client::with_session(&home);
     client.prompt(
         &session,
@@ -204,7 +220,7 @@ fn an_orphan_that_has_ended_leaves_no_zombie() {
 #[cfg(target_os = "linux")]
 fn an_agent_whose_group_is_outside_its_box_runs_and_ends_commands() {
     for (script, sleep) in [("exec \"$@\"", "sleep 674.1"), ("\"$@\"; exit $?", "sleep 674.2")] {
-        let home = Home::new();
+        let home = without_wall();
         let Some(command) = in_a_box(&home, script) else {
             return;
         };
