@@ -73,11 +73,21 @@ fn ticks(pid: u32) -> Option<u64> {
 /// are none.
 pub fn commands_of(agent: u32) -> Vec<u32> {
     let has_mark = |pid: &u32| {
-        let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        let environment = environment(*pid);
         let mut variables = environment.split(|byte| *byte == 0);
         variables.any(|variable| variable.starts_with(b"TALARIA_COMMAND="))
     };
     below(agent).into_iter().filter(has_mark).collect()
+}
+
+/// A process's environment. One that becomes another program has none for a moment; so has one of another user for ever.
+fn environment(pid: u32) -> Vec<u8> {
+    let read = || std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    let mut tries = (0..1000).map(|_| {
+        std::thread::yield_now();
+        read()
+    });
+    tries.find(|environment| !environment.is_empty()).unwrap_or_default()
 }
 
 fn below(pid: u32) -> Vec<u32> {
