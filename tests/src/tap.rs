@@ -6,7 +6,7 @@ use std::thread;
 
 use crossbeam_channel::{Receiver, unbounded};
 
-use crate::walls::{Machine, has_any};
+use crate::walls::{Machine, has_any, here};
 
 /// What the reader does before its next line. A line it waits for already is still taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,9 +27,10 @@ impl Tap {
         let flow = Arc::new((Mutex::new(Flow::Open), Condvar::new()));
         let tap = Self { flow: flow.clone() };
         let (sender, lines) = unbounded();
+        let machine = here();
         thread::spawn(move || {
             let lines = BufReader::new(output).lines().map_while(Result::ok);
-            for line in lines.filter(|line| !tells_of_no_wall(line)) {
+            for line in lines.filter(|line| !tells_of_no_wall(line, machine)) {
                 if sender.send(line).is_err() || wait_while_shut(&flow) == Flow::Closed {
                     return;
                 }
@@ -60,9 +61,12 @@ impl Tap {
     }
 }
 
-/// Whether it is what each session tells where a machine has no wall: nothing that tests of other things should hear.
-fn tells_of_no_wall(line: &str) -> bool {
-    line.contains("\"Note: commands and MCP servers run without a sandbox") && !has_any(Machine::Whole)
+/// Whether it is what each session tells where a machine has no wall. If that is so of the real one, tests of other things
+/// should not hear it.
+fn tells_of_no_wall(line: &str, machine: Machine) -> bool {
+    machine == Machine::Whole
+        && line.contains("\"Note: commands and MCP servers run without a sandbox")
+        && !has_any(machine)
 }
 
 fn wait_while_shut(flow: &(Mutex<Flow>, Condvar)) -> Flow {

@@ -1,6 +1,8 @@
 //! Machines with fewer walls than this one, made with a filter for the calls of the system: whatever is started on such a
 //! machine has the same ones. Linux only; elsewhere every machine is the one there is.
 
+use std::cell::Cell;
+
 /// The walls that are left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Machine {
@@ -10,6 +12,15 @@ pub enum Machine {
     WithoutNamespaces,
     /// Neither these nor Landlock.
     Bare,
+}
+
+thread_local! {
+    static HERE: Cell<Machine> = const { Cell::new(Machine::Whole) };
+}
+
+/// The machine that this thread is on.
+pub(crate) fn here() -> Machine {
+    HERE.get()
 }
 
 /// Whether bubblewrap works on this machine. Says so where it does not, for whoever reads why a test did nothing.
@@ -42,6 +53,7 @@ pub fn has_any(machine: Machine) -> bool {
 pub fn on<T: Send>(machine: Machine, act: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| {
         let acting = scope.spawn(move || {
+            HERE.set(machine);
             filter::take_away(machine);
             act()
         });

@@ -16,8 +16,7 @@ fn read_only(home: &Home, script: &str) -> Option<std::process::Command> {
     with_mounts(home, &format!("{mounts}{{ {script}; }}"))
 }
 
-const LOOKS: &str =
-    "\"$1\" sessions list && \"$1\" sessions search quince && \"$1\" sessions show \"$SESSION\"";
+const LOOKS: &str = "\"$1\" sessions list && \"$1\" sessions search quince && \"$1\" sessions show \"$SESSION\"";
 
 fn check_looks(command: std::process::Command) {
     let (status, out, errors) = run(command, "");
