@@ -118,6 +118,52 @@ fn a_server_that_wants_a_key_is_told_of() {
 }
 
 #[test]
+fn a_key_that_a_server_repeats_is_shown_to_nobody() {
+    for way in [Way::Json, Way::Stream] {
+        let repeats = |key: &str| {
+            let key = key.to_owned();
+            Mock::answering(move |asked: &Asked| {
+                let id = &asked.body["id"];
+                let result = match asked.body["method"].as_str() {
+                    Some("initialize") => json!({
+                        "protocolVersion": asked.body["params"]["protocolVersion"],
+                        "capabilities": {"tools": {}},
+                        "serverInfo": {"name": "test", "version": "1"},
+                    }),
+                    Some("tools/list") => json!({"tools": [{"name": "echo", "inputSchema": {"type": "object"}}]}),
+                    Some("tools/call") => json!({"content": [{"type": "text", "text": format!("you sent {key}")}]}),
+                    _ => return Reply::answer("HTTP/1.1 202 Accepted", ""),
+                };
+                let said = json!({"jsonrpc": "2.0", "id": id, "result": result});
+                match way {
+                    Way::Json => Reply::json(said.to_string()),
+                    Way::Stream => Reply::sse(format!("event: message\ndata: {said}\n\n")),
+                }
+            })
+            .with_list()
+        };
+        let server = repeats("TOKEN-OF-TEST-0123");
+        let refuses = Mock::answering(|_| {
+            Reply::answer(
+                "HTTP/1.1 401 Unauthorized\nwww-authenticate: Bearer error=\"TOKEN-OF-TEST-0123\"",
+                "no: TOKEN-OF-TEST-0123",
+            )
+        });
+        let forbids = Mock::answering(|_| Reply::answer("HTTP/1.1 400 Bad Request", "no: TOKEN-OF-TEST-0123"));
+        let servers = [("web", &server), ("refuses", &refuses), ("forbids", &forbids)].map(|(name, mock)| {
+            let headers = json!([{"name": "Authorization", "value": "Bearer TOKEN-OF-TEST-0123"}]);
+            json!({"type": "http", "name": name, "url": mock.base_url(), "headers": headers})
+        });
+        let mut play = Play::new(call_and_end("mcp__web__echo", json!({})), json!(servers));
+        let from = play.prompt();
+        assert!(play.told(1).contains("you sent ***"), "{}", play.told(1));
+        let told = play.notices(from).join("\n");
+        assert!(told.contains("`refuses`") && told.contains("no: ***"), "{told}");
+        assert!(!format!("{:?}", play.client.log).contains("TOKEN-OF-TEST"));
+    }
+}
+
+#[test]
 fn headers_go_to_no_other_address() {
     let other = Mock::answering(|_| Reply::answer("HTTP/1.1 200 OK", ""));
     let location = other.base_url();

@@ -13,6 +13,7 @@ use super::unread::LONGEST;
 use crate::tls;
 use reader::Reader;
 
+mod mask;
 mod post;
 mod reader;
 

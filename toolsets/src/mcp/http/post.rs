@@ -16,6 +16,7 @@ use rmcp::transport::streamable_http_client::{
 };
 use sse_stream::SseStream;
 
+use super::mask::Mask;
 use super::reader::{Events, Failure, Headers};
 use crate::mcp::unread::{self, LONGEST};
 
@@ -53,9 +54,10 @@ impl Post<'_> {
     pub(super) async fn send(self, client: &Client) -> Result<StreamableHttpPostResponse, Failure> {
         let asked = self.asked();
         let has_session = self.session.is_some();
+        let mask = Mask::of(&self.headers);
         let response = self.request(client)?.send().await?;
         let status = response.status();
-        if let Some(challenge) = challenge(&response) {
+        if let Some(challenge) = challenge(&response, &mask) {
             return Err(challenge);
         }
         if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
@@ -66,17 +68,22 @@ impl Post<'_> {
         }
         let session = header(&response, HEADER_SESSION_ID);
         if !status.is_success() {
-            return Ok(StreamableHttpPostResponse::Json(refusal(response).await?, session));
+            return Ok(StreamableHttpPostResponse::Json(
+                refusal(response, &mask).await?,
+                session,
+            ));
         }
         match (Kind::of(&response), asked) {
             (Kind::Events, _) => Ok(StreamableHttpPostResponse::Sse(events(response), session)),
             // Nobody waits for what it says.
             (Kind::Json | Kind::Other(_), None) => Ok(StreamableHttpPostResponse::Accepted),
             (Kind::Json, Some(asked)) => Ok(StreamableHttpPostResponse::Json(
-                answer(response, asked).await?,
+                answer(response, asked, &mask).await?,
                 session,
             )),
-            (Kind::Other(kind), Some(_)) => Err(StreamableHttpError::UnexpectedContentType(kind)),
+            (Kind::Other(kind), Some(_)) => Err(StreamableHttpError::UnexpectedContentType(
+                kind.map(|kind| mask.text(kind)),
+            )),
         }
     }
 
@@ -125,8 +132,8 @@ fn header(response: &Response, name: &str) -> Option<String> {
 }
 
 /// That the server wants a key, or another one.
-fn challenge(response: &Response) -> Option<Failure> {
-    let challenge = header(response, WWW_AUTHENTICATE.as_str());
+fn challenge(response: &Response, mask: &Mask) -> Option<Failure> {
+    let challenge = header(response, WWW_AUTHENTICATE.as_str()).map(|said| mask.text(said));
     match response.status() {
         StatusCode::UNAUTHORIZED => Some(StreamableHttpError::AuthRequired(AuthRequiredError::new(challenge?))),
         StatusCode::FORBIDDEN => Some(StreamableHttpError::InsufficientScope(InsufficientScopeError::new(
@@ -137,21 +144,23 @@ fn challenge(response: &Response) -> Option<Failure> {
 }
 
 /// The answer in a body of JSON, or what stands in for it.
-async fn answer(response: Response, asked: RequestId) -> Result<ServerJsonRpcMessage, Failure> {
+async fn answer(response: Response, asked: RequestId, mask: &Mask) -> Result<ServerJsonRpcMessage, Failure> {
     let (body, is_whole) = beginning(response, LONGEST).await?;
     if !is_whole {
         return Ok(unread::answer(asked, &too_long()));
     }
+    let body = mask.bytes(body);
     Ok(unread::parsed(&body).unwrap_or_else(|why| unread::answer(asked, &why.to_string())))
 }
 
 /// The error with which a server refuses a message; a failure where it says none.
-async fn refusal(response: Response) -> Result<ServerJsonRpcMessage, Failure> {
+async fn refusal(response: Response, mask: &Mask) -> Result<ServerJsonRpcMessage, Failure> {
     let status = response.status();
     let waits = header(&response, RETRY_AFTER.as_str());
     let is_auth = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
     let may_say = matches!(Kind::of(&response), Kind::Json) && !is_auth && status != StatusCode::TOO_MANY_REQUESTS;
     let (body, is_whole) = beginning(response, if may_say { LONGEST } else { REFUSAL }).await?;
+    let body = mask.bytes(body);
     if may_say
         && is_whole
         && let Ok(said @ ServerJsonRpcMessage::Error(_)) = unread::parsed(&body)

@@ -14,6 +14,7 @@ use rmcp::transport::streamable_http_client::{
 };
 use sse_stream::Sse;
 
+use super::mask::Mask;
 use super::post::{Post, is_too_long, too_long};
 use crate::mcp::unread::{self, LONGEST, Unread};
 
@@ -50,6 +51,7 @@ impl StreamableHttpClient for Reader {
         headers: Headers,
         _limits: StreamableHttpResponseLimits,
     ) -> Result<StreamableHttpPostResponse, Failure> {
+        let mask = Mask::of(&headers);
         let post = Post {
             uri: &uri,
             message: &message,
@@ -60,7 +62,7 @@ impl StreamableHttpClient for Reader {
         let asked = post.asked();
         let mut posted = post.send(&self.0).await?;
         if let StreamableHttpPostResponse::Sse(events, session) = posted {
-            posted = StreamableHttpPostResponse::Sse(readable(events, asked), session);
+            posted = StreamableHttpPostResponse::Sse(readable(events, asked, mask), session);
         }
         Ok(posted)
     }
@@ -96,18 +98,20 @@ impl StreamableHttpClient for Reader {
         headers: Headers,
         longest: usize,
     ) -> Result<Events, Failure> {
+        let mask = Mask::of(&headers);
         let events = self
             .0
             .get_stream_with_max_sse_event_size(uri, session, last, key, headers, longest);
-        Ok(readable(events.await?, None))
+        Ok(readable(events.await?, None, mask))
     }
 }
 
 /// The events, with what stands in for answers that can't be read. What is too long answers what was `asked`: its own id is
 /// in the part that was not read.
-fn readable(events: Events, asked: Option<RequestId>) -> Events {
+fn readable(events: Events, asked: Option<RequestId>, mask: Mask) -> Events {
     let stand_in = move |event: Result<Sse, SseError>| match event {
         Ok(mut event) => {
+            event.data = event.data.map(|data| mask.text(data));
             if let Some(data) = &event.data
                 && let Err(why) = unread::parsed(data.as_bytes())
             {
