@@ -19,6 +19,7 @@ mod gauge;
 mod history;
 mod imports;
 mod instructions;
+mod keys_in_files;
 mod loads;
 mod options;
 mod outcomes;
