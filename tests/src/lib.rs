@@ -13,6 +13,7 @@ pub mod mock;
 pub mod process;
 pub mod reliability;
 pub mod remote;
+pub mod safety;
 pub mod schema;
 pub mod spoken;
 pub mod stage;

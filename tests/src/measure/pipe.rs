@@ -73,6 +73,11 @@ impl Pipe {
     /// Sends a request; its answer's line. What comes before is passed over.
     pub fn request(&mut self, method: &str, params: Value) -> String {
         let id = self.send(method, &params);
+        self.answer(id)
+    }
+
+    /// The line that answers a request. What comes before is passed over.
+    pub fn answer(&mut self, id: i64) -> String {
         loop {
             let line = self.line();
             if is_answer(&line, id) {
@@ -85,13 +90,20 @@ impl Pipe {
     pub fn send(&mut self, method: &str, params: &Value) -> i64 {
         let id = self.next_id;
         self.next_id += 1;
-        let line = format!(
-            "{}\n",
-            json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
-        );
-        let stdin = self.stdin.as_mut().expect("stdin is open until the end");
-        stdin.write_all(line.as_bytes()).expect("the program reads");
+        self.say(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
         id
+    }
+
+    /// Sends a notification.
+    pub fn notify(&mut self, method: &str, params: &Value) {
+        self.say(&json!({"jsonrpc": "2.0", "method": method, "params": params}));
+    }
+
+    fn say(&mut self, message: &Value) {
+        let stdin = self.stdin.as_mut().expect("stdin is open until the end");
+        stdin
+            .write_all(format!("{message}\n").as_bytes())
+            .expect("the program reads");
     }
 
     /// The next line.
