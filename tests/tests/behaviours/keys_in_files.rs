@@ -9,8 +9,6 @@ use talaria_tests::client::{Client, Home, run};
 use talaria_tests::mock::{Asked, Mock, Reply};
 use talaria_tests::start::{config_of, load};
 
-use crate::play::set_mode;
-
 /// Keys as services make them, none of which is one.
 const KEYS: [&str; 16] = [
     "sk-ant-api03-Zq8xW2vT5nR7mK4jH1gF6dS3aP9oI0uY-bN7cV4xZ2lQ8wE5rT1yU6iO3pA9sD",

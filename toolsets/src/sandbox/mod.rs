@@ -15,22 +15,21 @@ mod mac;
 mod places;
 mod protected;
 mod repository;
+mod start;
 #[cfg(all(test, target_os = "linux"))]
 mod tests;
 mod tmp;
+mod told;
 
 use std::collections::BTreeMap;
-use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::{Arc, OnceLock, Weak};
 
 use agent_core::config::{Config, SandboxMode, TerminalBackend};
-use agent_core::event::{Event, Severity};
 use agent_core::id::SessionId;
-use agent_core::wall::{self, Sandbox as State};
+use agent_core::wall::Sandbox as State;
 use agent_core::workspace::Scope;
 use parking_lot::Mutex;
 
@@ -40,7 +39,7 @@ use self::found::{Found, Wall};
 pub(crate) use self::protected::Protected;
 use self::tmp::Tmp;
 use crate::command::real;
-use crate::process::{Leader, Ready, Spawner};
+use crate::process::{Ready, Spawner};
 
 /// What holds in the processes of one session.
 pub(crate) struct Sandbox {
@@ -194,77 +193,9 @@ impl Sandbox {
         }
     }
 
-    fn told(&self, wall: &Wall, holds_protected: bool) -> wall::Wall {
-        let folders = self
-            .roots
-            .iter()
-            .chain(&self.more)
-            .map(|folder| folder.display().to_string());
-        let tmp = match wall {
-            Wall::Bubblewrap(_) => "a /tmp of its own",
-            Wall::Kernel(_) | Wall::Seatbelt => "its TMPDIR",
-        };
-        let has_history = self.lends_history(wall) && self.roots.iter().any(|root| root.join(".git").is_dir());
-        let more = [
-            (has_history, "with `.git` but for its configuration and hooks"),
-            (self.network, "package caches"),
-            (true, tmp),
-        ];
-        let more = more.into_iter().filter(|(is_so, _)| *is_so);
-        let folders: Vec<String> = folders.chain(more.map(|(_, text)| text.to_owned())).collect();
-        wall::Wall {
-            by: wall.name(),
-            writes: folders.join(", "),
-            holds_protected,
-            network: self.network,
-        }
-    }
-
     /// Whether commands may write history. Where the network is off they may run unasked, so that they may not.
     fn lends_history(&self, wall: &Wall) -> bool {
         self.network && matches!(wall, Wall::Bubblewrap(_))
-    }
-
-    /// What people are told of it, as a sentence.
-    pub(crate) fn sentence(&self) -> String {
-        match self.wall() {
-            Ok(wall) => {
-                let told = self.told(wall, wall.holds_protected()).sentence();
-                match self.in_editor {
-                    true => format!("{told}. Commands in terminals of the editor have none"),
-                    false => told,
-                }
-            }
-            Err(why) if self.mode == SandboxMode::Required => no_wall(why),
-            Err(why) => State::None { why: why.to_owned() }.sentence(),
-        }
-    }
-
-    /// What the user should know once a session: that less is held in than the configuration seems to say.
-    pub(crate) fn notice(&self) -> Option<Event> {
-        let network = "`network = false` under [sandbox] holds for web_fetch only";
-        let reach = "Commands and MCP servers still reach the network";
-        let (title, detail) = match (self.wall(), self.mode) {
-            (Err(why), SandboxMode::Required) => {
-                ("no command and no MCP server can be started".to_owned(), no_wall(why))
-            }
-            (Err(why), _) if !self.network => (network.to_owned(), format!("{reach}: there is no sandbox: {why}.")),
-            (Err(_), SandboxMode::Off) => return None,
-            (Err(why), SandboxMode::Auto) => (
-                "commands and MCP servers run without a sandbox".to_owned(),
-                format!("What one does is up to it: {why}. `mode = \"off\"` under [sandbox] says that this is known."),
-            ),
-            (Ok(_), _) if self.in_editor && !self.network => (
-                "`network = false` under [sandbox] does not hold for commands in terminals of the editor".to_owned(),
-                "They have no sandbox: `backend = \"local\"` under [terminal] runs commands inside it.".to_owned(),
-            ),
-            (Ok(_), _) => return None,
-        };
-        Some(Event::Notice {
-            severity: Severity::Warning,
-            title,
-            detail: Some(detail),
-        })
     }
 
     /// Whether the server of this name has no wall around it.
@@ -277,47 +208,6 @@ impl Sandbox {
         !self.leaves_out(server) && self.wall().is_ok()
     }
 
-    /// A program as it is started where the state is this one. It gets the session's own folder for temporary files.
-    ///
-    /// # Errors
-    /// A [`Fault`] if the wall can't be put up, or is not what the state says.
-    pub(crate) fn ready(&self, state: &State, program: &OsStr, args: &[OsString], cwd: &Path) -> io::Result<Held> {
-        match state {
-            State::Inside(told) => {
-                let mut before = self.look();
-                let wall = self.wall().map_err(|why| fault(no_wall(why)))?;
-                let is_to_be_whole = told.holds_protected && matches!(wall, Wall::Bubblewrap(_));
-                if is_to_be_whole && !before.is_whole {
-                    before = self.noted(Protected::look_longer(&self.roots));
-                }
-                if is_to_be_whole && !before.is_whole {
-                    return Err(fault(
-                        "the workspace has grown so large that the sandbox can't hold all that is \
-                         protected in it any more: run the command again, and it is asked about"
-                            .to_owned(),
-                    ));
-                }
-                let mut held = self.behind(wall, Who::Command, &before, program, args, cwd)?;
-                held.before = Some(before);
-                Ok(held)
-            }
-            State::Left | State::None { .. } => Ok(free(program, args)),
-        }
-    }
-
-    /// A server as it is started, behind a wall unless the configuration leaves it out.
-    ///
-    /// # Errors
-    /// As for [`Self::ready`].
-    pub(crate) fn server_ready(&self, name: &str, program: &OsStr, args: &[OsString], cwd: &Path) -> io::Result<Held> {
-        match self.wall() {
-            _ if self.leaves_out(name) => Ok(free(program, args)),
-            Ok(wall) => self.behind(wall, Who::Server, &self.look(), program, args, cwd),
-            Err(why) if self.mode == SandboxMode::Required => Err(fault(no_wall(why))),
-            Err(_) => Ok(free(program, args)),
-        }
-    }
-
     /// Looks for what is protected now.
     pub(crate) fn look(&self) -> Protected {
         self.noted(Protected::look(&self.roots))
@@ -326,61 +216,6 @@ impl Sandbox {
     fn noted(&self, found: Protected) -> Protected {
         *self.is_whole.lock() = Some(found.is_whole);
         found
-    }
-
-    fn behind(
-        &self,
-        wall: &Wall,
-        who: Who,
-        before: &Protected,
-        program: &OsStr,
-        args: &[OsString],
-        cwd: &Path,
-    ) -> io::Result<Held> {
-        let tmp = self
-            .tmp()
-            .map_err(|error| fault(format!("there is no folder for temporary files: {error}")))?;
-        if self.network {
-            self.caches.make_for(program, args);
-        }
-        let (confinement, life) = self.confinement(wall, who, before, tmp);
-        match wall {
-            Wall::Bubblewrap(bwrap) => {
-                let mut command = Command::new(bwrap);
-                command
-                    .args(bwrap::arguments(&confinement, cwd))
-                    .arg(program)
-                    .args(args);
-                Ok(Held {
-                    ready: Ready::new(command, Spawner::of_all(), Leader::Keeper).living(life),
-                    tmp: Some(PathBuf::from("/tmp")),
-                    before: None,
-                })
-            }
-            Wall::Kernel(_) => {
-                let mut command = Command::new(program);
-                command.args(args);
-                let spawner = self.spawner(who, confinement)?;
-                Ok(Held {
-                    ready: Ready::new(command, spawner, Leader::Command),
-                    tmp: Some(tmp.to_owned()),
-                    before: None,
-                })
-            }
-            Wall::Seatbelt => {
-                let mut command = Command::new(mac::PROGRAM);
-                command
-                    .arg("-p")
-                    .arg(mac::profile(&confinement))
-                    .arg(program)
-                    .args(args);
-                Ok(Held {
-                    ready: Ready::from(command),
-                    tmp: Some(tmp.to_owned()),
-                    before: None,
-                })
-            }
-        }
     }
 
     fn tmp(&self) -> io::Result<&Path> {
@@ -423,24 +258,6 @@ impl Sandbox {
         };
         (confinement, life)
     }
-
-    #[cfg(target_os = "linux")]
-    fn spawner(&self, who: Who, confinement: Confinement) -> io::Result<Spawner> {
-        let mut spawners = self.spawners.lock();
-        let key = (who, confinement.writable.clone());
-        if let Some(spawner) = spawners.get(&key) {
-            return Ok(spawner.clone());
-        }
-        let spawner = Spawner::confined(move || kernel::confine(&confinement).map(drop))
-            .map_err(|error| fault(format!("the sandbox can't be put up: {error}")))?;
-        spawners.insert(key, spawner.clone());
-        Ok(spawner)
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    fn spawner(&self, _who: Who, _confinement: Confinement) -> io::Result<Spawner> {
-        Err(fault("the walls of Linux are not on this system".to_owned()))
-    }
 }
 
 impl Held {
@@ -453,16 +270,6 @@ impl Held {
                 command.env_remove(name);
             }
         }
-    }
-}
-
-fn free(program: &OsStr, args: &[OsString]) -> Held {
-    let mut command = Command::new(program);
-    command.args(args);
-    Held {
-        ready: Ready::from(command),
-        tmp: None,
-        before: None,
     }
 }
 

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
 
+use std::ffi::OsStr;
 use std::fs;
 use std::net::{TcpListener, UdpSocket};
 use std::os::unix::fs::PermissionsExt;
@@ -10,6 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use agent_core::cancel::Cancel;
+use agent_core::event::Event;
 use tempfile::TempDir;
 
 use super::found::{look_at_bubblewrap, look_at_kernel};
