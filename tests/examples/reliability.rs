@@ -90,7 +90,7 @@ fn main() -> ExitCode {
         add(Instant::now(), lists_beside_a_turn(lists));
         add(Instant::now(), foreign_rows_beside_a_turn(lists));
     }
-    let copies = number("COPIES", 500);
+    let copies = number("COPIES", 100);
     if copies > 0 {
         match snapshots(copies, seed) {
             Some(tally) => add(Instant::now(), tally),
