@@ -103,13 +103,16 @@ async fn read_stream(mut body: Body, draft: &mut dyn Draft, sink: &mut Sink<'_>)
     let mut reader = SseReader::default();
     let mut counts_until = None;
     while let Some(bytes) = next(&mut body, counts_until).await? {
-        for data in reader.push(&bytes)? {
+        let mut events = Vec::new();
+        let pushed = reader.push(&bytes, &mut events);
+        for data in events {
             if draft.add(&checked(&data)?, sink)?.is_break() {
                 return Ok(());
             }
             // A fast service leaves no wait between its events, and a cancel is heard only in one.
             tokio::task::yield_now().await;
         }
+        pushed?;
         if counts_until.is_none() && draft.has_reason() {
             counts_until = Some(Instant::now() + COUNTS_PATIENCE.min(body.stall()));
         }

@@ -29,9 +29,8 @@ pub(crate) struct SseReader {
 }
 
 impl SseReader {
-    /// Takes the next bytes and gives the data of each event that they complete.
-    pub(crate) fn push(&mut self, bytes: &[u8]) -> Result<Vec<String>, SseError> {
-        let mut events = Vec::new();
+    /// Takes the next bytes and adds the data of each event that they complete, those before a fault too.
+    pub(crate) fn push(&mut self, bytes: &[u8], events: &mut Vec<String>) -> Result<(), SseError> {
         let mut rest = bytes;
         if !rest.is_empty() && take(&mut self.after_cr) {
             rest = rest.strip_prefix(b"\n").unwrap_or(rest);
@@ -46,8 +45,7 @@ impl SseReader {
             }
             events.extend(self.end_line()?);
         }
-        self.extend_line(rest)?;
-        Ok(events)
+        self.extend_line(rest)
     }
 
     /// What a stream that ended without its last blank line had begun to say.
@@ -107,16 +105,21 @@ mod tests {
 
     use super::*;
 
+    /// The events of a stream that comes in these pieces, and the one that it ends with.
+    fn read(pieces: &[&[u8]]) -> (Vec<String>, Result<Option<String>, SseError>) {
+        let (mut reader, mut events) = (SseReader::default(), Vec::new());
+        for piece in pieces {
+            if let Err(error) = reader.push(piece, &mut events) {
+                return (events, Err(error));
+            }
+        }
+        (events, reader.end())
+    }
+
     fn check(stream: &str, expect: &[&str]) {
-        let mut whole = SseReader::default();
-        assert_eq!(
-            whole.push(stream.as_bytes()).unwrap(),
-            expect,
-            "{stream:?} in one piece"
-        );
-        let mut single = SseReader::default();
-        let events: Vec<String> = stream.bytes().flat_map(|byte| single.push(&[byte]).unwrap()).collect();
-        assert_eq!(events, expect, "{stream:?} byte by byte");
+        let bytes: Vec<&[u8]> = stream.as_bytes().chunks(1).collect();
+        assert_eq!(read(&[stream.as_bytes()]).0, expect, "{stream:?} in one piece");
+        assert_eq!(read(&bytes).0, expect, "{stream:?} byte by byte");
     }
 
     #[test]
@@ -141,23 +144,48 @@ mod tests {
             ("data: a\n\n", None),
             ("", None),
         ] {
-            let mut reader = SseReader::default();
-            reader.push(stream.as_bytes()).unwrap();
-            assert_eq!(reader.end().unwrap().as_deref(), expect, "{stream:?}");
+            assert_eq!(read(&[stream.as_bytes()]).1.unwrap().as_deref(), expect, "{stream:?}");
         }
     }
 
     #[test]
     fn an_endless_line_is_refused() {
-        let mut reader = SseReader::default();
+        let (mut reader, mut events) = (SseReader::default(), Vec::new());
         let piece = vec![b'x'; LONGEST / 2];
-        assert_eq!(reader.push(&piece), Ok(vec![]));
-        assert_eq!(reader.push(&piece), Ok(vec![]));
-        assert_eq!(reader.push(b"x"), Err(SseError::TooLong));
+        assert_eq!(reader.push(&piece, &mut events), Ok(()));
+        assert_eq!(reader.push(&piece, &mut events), Ok(()));
+        assert_eq!(reader.push(b"x", &mut events), Err(SseError::TooLong));
     }
 
     #[test]
     fn what_is_no_text_is_refused() {
-        assert_eq!(SseReader::default().push(b"data: \xff\n\n"), Err(SseError::NotText));
+        assert_eq!(read(&[b"data: \xff\n\n"]), (vec![], Err(SseError::NotText)));
+    }
+
+    #[test]
+    fn what_came_whole_before_a_fault_is_told() {
+        let told = (vec!["a".to_owned()], Err(SseError::NotText));
+        assert_eq!(read(&[b"data: a\n\ndata: \xff\n\ndata: b\n\n"]), told);
+    }
+
+    #[test]
+    fn every_short_stream_is_the_same_however_it_is_cut() {
+        let parts: [&[u8]; 8] = [b"\n", b"\r", b"data:", b"data: x", b" ", b"x", b"\xff", b"\xef\xbb\xbf"];
+        let mut streams: Vec<Vec<u8>> = vec![Vec::new()];
+        for _ in 0..4 {
+            let longer = |stream: &Vec<u8>| parts.map(|part| [stream, part].concat());
+            streams = streams.iter().flat_map(longer).collect();
+        }
+        for stream in &streams {
+            let whole = read(&[stream]);
+            assert_eq!(
+                read(&stream.chunks(1).collect::<Vec<_>>()),
+                whole,
+                "{stream:?} byte by byte"
+            );
+            for at in 1..stream.len() {
+                assert_eq!(read(&[&stream[..at], &stream[at..]]), whole, "{stream:?} cut at {at}");
+            }
+        }
     }
 }

@@ -217,3 +217,15 @@ fn a_reply_of_endless_calls_is_broken_off() {
     assert_eq!(failure.class, ErrorClass::Protocol);
     assert!(failure.message.contains("more than 128 calls"), "{}", failure.message);
 }
+
+#[test]
+fn what_came_whole_before_a_fault_is_said_however_it_came() {
+    let mut body = br#"data: {"choices":[{"index":0,"delta":{"content":"so far"}}]}"#.to_vec();
+    body.extend(b"\n\ndata: \xff\n\n");
+    for answer in [Answer::sse(body.clone()), Answer::sse(body.clone()).byte_by_byte()] {
+        let outcome = ask_once(answer);
+        assert_eq!(outcome.text, "so far");
+        let failure = outcome.failure();
+        assert!(failure.message.contains("not UTF-8"), "{}", failure.message);
+    }
+}
