@@ -27,7 +27,7 @@ impl<R: Read> Framer<R> {
         Self::with_longest(input, LONGEST)
     }
 
-    fn with_longest(input: R, longest: usize) -> Self {
+    pub(crate) fn with_longest(input: R, longest: usize) -> Self {
         Self {
             input: BufReader::new(input),
             longest,
@@ -110,6 +110,27 @@ mod tests {
 
     fn text(text: &str) -> Line {
         Line::Text(text.into())
+    }
+
+    /// The lines that are cut from a text at once.
+    fn plainly(input: &[u8]) -> Vec<Line> {
+        let mut lines: Vec<&[u8]> = input.split(|byte| *byte == b'\n').collect();
+        lines.pop_if(|last| last.is_empty());
+        let finished = |line: &&[u8]| finish(line.to_vec(), line.len() > 8);
+        lines.iter().map(finished).collect()
+    }
+
+    #[test]
+    fn every_short_input_is_the_same_in_all_pieces() {
+        let parts: [&[u8]; 5] = [b"\n", b"\r", b"a", b"\xc3", b"\xbc234567"];
+        let mut inputs: Vec<Vec<u8>> = vec![Vec::new()];
+        for _ in 0..5 {
+            let longer = |input: &Vec<u8>| parts.map(|part| [input, part].concat());
+            inputs = inputs.iter().flat_map(longer).collect();
+        }
+        for input in inputs {
+            check(&input, &plainly(&input));
+        }
     }
 
     #[test]
