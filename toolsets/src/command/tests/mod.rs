@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod bash;
+mod behind;
 mod deep;
 mod floor;
 mod glued;

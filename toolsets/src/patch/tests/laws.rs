@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::lines::lines;
+use crate::testing::{Room, call};
 
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
@@ -90,4 +91,46 @@ fn unified(old: &str, new: &str) -> String {
         .header("f", "f")
         .missing_newline_hint(true)
         .to_string()
+}
+
+/// What a file holds, and a change of it that may fit: a text for another, or a patch.
+fn change_of_a_file() -> impl Strategy<Value = (String, Value)> {
+    let lines = || prop::collection::vec("[ab \t]{0,3}", 0..6).prop_map(|lines| lines.join("\n"));
+    let replacement = ("[ab\n]{1,4}", "[bc\n]{0,4}", any::<bool>())
+        .prop_map(|(old, new, all)| json!({"path": "f", "old_string": old, "new_string": new, "replace_all": all}));
+    let hunk = prop::collection::vec("[-+ ][ab]{0,2}\n|@@\n", 1..8).prop_map(|lines| lines.concat());
+    let others = "(\\*\\*\\* (Delete File: g|Add File: sub/h\n\\+x|Move to: g|Add File: g\n\\+y)\n)?";
+    let patch = (hunk, others).prop_map(
+        |(hunk, others)| json!({"patch": format!("*** Begin Patch\n*** Update File: f\n{hunk}{others}*** End Patch")}),
+    );
+    (lines(), prop_oneof![replacement, patch])
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_was_shown_is_on_disk_or_nothing_has_changed((text, input) in change_of_a_file()) {
+        let room = Room::new();
+        room.write("f", &text);
+        room.write("g", "other\n");
+        let read = |name: &str| std::fs::read_to_string(room.path(name)).ok();
+        let before = ["f", "g", "sub/h"].map(read);
+        let tool = Patch::new(Arc::clone(&room.files));
+        let plan = tool.plan(&input, &Cancel::new()).map(|planned| planned.plan);
+        prop_assert_eq!(&["f", "g", "sub/h"].map(read), &before, "a plan has changed something");
+        let mut expect = before.clone();
+        match (plan, call(&tool, input)) {
+            (Ok(Plan::Change { changes }), Ok(_)) => {
+                for change in changes {
+                    let index = ["f", "g", "sub/h"].iter().position(|name| change.place.real == room.path(name)).unwrap();
+                    prop_assert_eq!(&change.old, &before[index], "shown as old");
+                    expect[index] = change.new;
+                }
+            }
+            (_, Err(_)) => {}
+            (plan, Ok(output)) => panic!("{plan:?} has become {output:?}"),
+        }
+        prop_assert_eq!(["f", "g", "sub/h"].map(read), expect);
+    }
 }
