@@ -128,6 +128,15 @@ pub(crate) fn real_path(path: &Path) -> Result<PathBuf, ToolError> {
     let mut links = 0;
     while let Some(name) = pending.pop() {
         if name == ".." {
+            // Only a link says so, and the system goes back only from a folder that is there.
+            if !real.is_dir() {
+                let message = format!(
+                    "{} leads through a symbolic link to {}, which is no folder; name the file itself",
+                    path.display(),
+                    real.display()
+                );
+                return Err(ToolError::new(message));
+            }
             real.pop();
             continue;
         }
@@ -221,6 +230,20 @@ mod tests {
         assert_eq!(real("dangling"), outside.join("missing"));
         assert_eq!(real("up"), room.path("").parent().unwrap().join("up"));
         assert_eq!(real("out/../x"), room.path("x"));
+    }
+
+    #[test]
+    fn a_link_back_from_what_is_no_folder_leads_nowhere() {
+        let room = Room::new();
+        room.write("file", "x");
+        for (name, target) in [("missing", "gone/.."), ("file-link", "file/.."), ("back", "..")] {
+            symlink(target, room.path(name)).unwrap();
+        }
+        for name in ["missing", "missing/new", "file-link/new"] {
+            let error = room.files.places.resolve(name).unwrap_err();
+            assert!(error.message.contains("which is no folder"), "{name}: {error}");
+        }
+        assert!(room.files.places.resolve("back/new").is_ok());
     }
 
     #[test]

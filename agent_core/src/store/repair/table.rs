@@ -132,8 +132,9 @@ impl<'a> Copying<'a> {
         let last = given.unwrap_or(0).max(met.unwrap_or(0)).clamp(0, PROBES);
         let image = self.image;
         let mut statement = image.prepare(&self.select("WHERE rowid = ?1"))?;
-        for id in (1..=last).filter(|id| !self.seen.contains(id)).collect::<Vec<_>>() {
-            if !self.probe(&mut statement, &id)? {
+        // One by one: damage may say that there were millions, of which a list would take a quarter of a gigabyte.
+        for id in 1..=last {
+            if !self.seen.contains(&id) && !self.probe(&mut statement, &id)? {
                 self.take_pieces(id)?;
             }
         }
