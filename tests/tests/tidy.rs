@@ -10,6 +10,9 @@ use serde_json::Value;
 
 const CRATES: [&str; 5] = ["agent_core", "providers", "toolsets", "acp_adapter", "cli"];
 
+/// Folders that are no part of the project.
+const LEFT_OUT: [&str; 4] = ["target", ".git", "corpus", "artifacts"];
+
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
 }
@@ -20,7 +23,7 @@ fn files() -> Vec<(PathBuf, String)> {
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
             let name = path.file_name().unwrap().to_string_lossy().into_owned();
-            if path.is_dir() && name != "target" && name != ".git" {
+            if path.is_dir() && !LEFT_OUT.contains(&name.as_str()) {
                 walk(&path, files);
             } else if let Ok(text) = std::fs::read_to_string(&path) {
                 files.push((path, text));
@@ -37,6 +40,17 @@ fn sources(crate_name: &str) -> Vec<(PathBuf, String)> {
     let folder = root().join(crate_name).join("src");
     let is_source = |path: &Path| path.starts_with(&folder) && path.extension().is_some_and(|end| end == "rs");
     files().into_iter().filter(|(path, _)| is_source(path)).collect()
+}
+
+/// The sources of the fuzz targets and what they share.
+fn fuzz_sources() -> Vec<(PathBuf, String)> {
+    let is_source = |path: &Path| path.extension().is_some_and(|end| end == "rs");
+    let below = |folder: &str| root().join("fuzz").join(folder);
+    let is_fuzz = |path: &Path| path.starts_with(below("src")) || path.starts_with(below("targets"));
+    files()
+        .into_iter()
+        .filter(|(path, _)| is_fuzz(path) && is_source(path))
+        .collect()
 }
 
 /// The workspace's own crates that a crate builds with.
@@ -104,8 +118,8 @@ fn unsafe_code_is_in_one_file() {
 
 #[test]
 fn every_module_says_what_it_is() {
-    for crate_name in CRATES {
-        for (path, text) in sources(crate_name) {
+    for sources in CRATES.map(sources).into_iter().chain([fuzz_sources()]) {
+        for (path, text) in sources {
             let is_tests = path.ends_with("tests.rs") || path.components().any(|part| part.as_os_str() == "tests");
             assert!(is_tests || text.starts_with("//! "), "{} has no head", path.display());
         }
@@ -116,12 +130,47 @@ fn every_module_says_what_it_is() {
 fn files_stay_small_enough_to_be_read() {
     // A file past this has usually taken in a second noun.
     const LONGEST: usize = 600;
-    for crate_name in CRATES {
-        for (path, text) in sources(crate_name) {
+    for sources in CRATES.map(sources).into_iter().chain([fuzz_sources()]) {
+        for (path, text) in sources {
             let lines = text.lines().count();
             assert!(lines <= LONGEST, "{}: {lines} lines", path.display());
         }
     }
+}
+
+#[test]
+fn each_fuzz_target_says_what_holds_and_has_seeds() {
+    let fuzz = root().join("fuzz");
+    let names = |folder: &str, end: &str| -> BTreeSet<String> {
+        let entries = std::fs::read_dir(fuzz.join(folder)).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names.map(|name| name.strip_suffix(end).unwrap().to_owned()).collect()
+    };
+    let targets = names("targets", ".rs");
+    assert_eq!(names("seeds", ""), targets);
+    assert_eq!(names("dictionaries", ".txt"), targets);
+    let manifest = std::fs::read_to_string(fuzz.join("Cargo.toml")).unwrap();
+    let document = std::fs::read_to_string(root().join("docs/testing.md")).unwrap();
+    let mut bytes = 0;
+    for target in &targets {
+        let text = std::fs::read_to_string(fuzz.join(format!("targets/{target}.rs"))).unwrap();
+        let head: Vec<&str> = text.lines().take_while(|line| line.starts_with("//!")).collect();
+        assert!(
+            head.join(" ").contains("What must hold"),
+            "{target} does not say what must hold"
+        );
+        assert!(
+            manifest.contains(&format!("name = \"{target}\"")),
+            "{target} is not built"
+        );
+        assert!(
+            document.contains(&format!("| `{target}` |")),
+            "{target} is in no document"
+        );
+        let seeds = std::fs::read_dir(fuzz.join("seeds").join(target)).unwrap();
+        bytes += seeds.map(|seed| seed.unwrap().metadata().unwrap().len()).sum::<u64>();
+    }
+    assert!(bytes < 300 * 1024, "{bytes} bytes of seeds");
 }
 
 #[test]
