@@ -61,7 +61,7 @@ pub fn deaths(death: Death, rounds: u32) -> [Finding; 2] {
     let (mut longest, mut processes, mut of_cleared, mut left_bare) = (Duration::ZERO, 0, 0, 0);
     for round in 0..rounds {
         // A number that no other process has among its arguments.
-        let tag = format!("9{:07}.{round}0", std::process::id());
+        let tag = format!("9{:07}.{}{round:04}", std::process::id(), death as u8);
         let (kept, cleared) = (format!("{tag}1"), format!("{tag}2"));
         let home = home(&kept, &cleared);
         let mut client = initialized(agent_of(&home));

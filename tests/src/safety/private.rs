@@ -239,13 +239,18 @@ mod tests {
     #[test]
     fn what_somebody_may_read_is_seen() {
         let folder = tempfile::tempdir().unwrap();
-        for (name, mode) in [("open", 0o604), ("closed", 0o600)] {
-            let path = folder.path().join(name);
-            std::fs::write(&path, "").unwrap();
+        let root = folder.path().to_owned();
+        for name in ["open", "closed"] {
+            std::fs::write(root.join(name), "").unwrap();
+        }
+        for (path, mode) in [
+            (root.clone(), 0o700),
+            (root.join("open"), 0o604),
+            (root.join("closed"), 0o600),
+        ] {
             std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
         }
         let mut finding = super::Finding::new("", "");
-        let root = folder.path().join(".");
         assert_eq!(super::look(&mut finding, &[&root]), 3);
         assert_eq!(finding.faults.len(), 1, "{:?}", finding.faults);
     }
