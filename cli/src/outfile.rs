@@ -1,6 +1,6 @@
 //! Files that a command writes for the user: whole or not at all, for the user alone, and over another one only where
 //! that was said. A link stays one: what it leads to is written over. What is no regular file, such as a device or a
-//! pipe, is left alone.
+//! pipe, is left alone, and so is all in the folders of the agent.
 
 use std::fs::FileType;
 use std::io::{self, Write};
@@ -16,6 +16,8 @@ pub(crate) struct Outfile<'a> {
     pub(crate) path: Option<&'a Path>,
     /// Another file there is written over.
     pub(crate) force: bool,
+    /// Folders of the agent, in which nothing is written for anybody else: the history lies there.
+    pub(crate) own: &'a [PathBuf],
 }
 
 impl Outfile<'_> {
@@ -33,6 +35,13 @@ impl Outfile<'_> {
             return Ok(());
         };
         let place = self.place(path)?;
+        if self.is_own(&place) {
+            return Err(Fail::usage(format!(
+                "can't write {}: it is in a folder of the agent's own, where its history and configuration lie. Name a file \
+                 elsewhere",
+                path.display()
+            )));
+        }
         self.put(&place, bytes).map_err(|error| {
             let path = path.display();
             if error.kind() == io::ErrorKind::AlreadyExists {
@@ -41,6 +50,14 @@ impl Outfile<'_> {
                 ));
             }
             anyhow::Error::new(error).context(format!("can't write {path}")).into()
+        })
+    }
+
+    fn is_own(&self, place: &Path) -> bool {
+        let folder = parent(place).canonicalize();
+        folder.is_ok_and(|folder| {
+            let mut own = self.own.iter().filter_map(|own| own.canonicalize().ok());
+            own.any(|own| folder.starts_with(own))
         })
     }
 
@@ -72,10 +89,7 @@ impl Outfile<'_> {
 
     /// The temporary file is in the same folder, so that it takes its place in one step; only its user can read it.
     fn put(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
-        let folder = match path.parent() {
-            Some(folder) if !folder.as_os_str().is_empty() => folder,
-            Some(_) | None => Path::new("."),
-        };
+        let folder = parent(path);
         if !self.force && path.symlink_metadata().is_ok() {
             return Err(io::ErrorKind::AlreadyExists.into());
         }
@@ -87,6 +101,14 @@ impl Outfile<'_> {
             false => file.persist_noclobber(path),
         };
         kept.map(|_| ()).map_err(|error| error.error)
+    }
+}
+
+/// The folder that a file is in.
+fn parent(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        Some(_) | None => Path::new("."),
     }
 }
 
@@ -118,6 +140,7 @@ mod tests {
             Outfile {
                 path: Some(path),
                 force,
+                own: &[],
             }
         }
         to(&path, false).write(b"one").unwrap();
@@ -152,5 +175,33 @@ mod tests {
         }
         let left: Vec<_> = fs::read_dir(folder.path()).unwrap().collect();
         assert_eq!(left.len(), 1, "nothing else is left there");
+    }
+
+    #[test]
+    fn nothing_is_written_among_the_agents_own_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let own = [folder.path().join("own"), folder.path().join("missing")];
+        fs::create_dir_all(own[0].join("logs")).unwrap();
+        fs::write(own[0].join("state.db"), "history").unwrap();
+        std::os::unix::fs::symlink(own[0].join("state.db"), folder.path().join("link")).unwrap();
+        std::os::unix::fs::symlink(&own[0], folder.path().join("folder")).unwrap();
+        for name in [
+            "own/state.db",
+            "own/new",
+            "own/logs/x",
+            "link",
+            "folder/state.db",
+            "own/logs/../new",
+        ] {
+            let to = Outfile {
+                path: Some(&folder.path().join(name)),
+                force: true,
+                own: &own,
+            };
+            let fail = to.write(b"export").unwrap_err();
+            assert!(fail.error.to_string().contains("agent's own"), "{name}: {}", fail.error);
+        }
+        assert_eq!(fs::read(own[0].join("state.db")).unwrap(), b"history");
+        assert!(!own[0].join("new").exists());
     }
 }

@@ -39,7 +39,9 @@ pub(crate) const NO_TITLE: &str = "(no title)";
 
 /// Does what the command says.
 pub(crate) fn sessions(command: SessionsCommand, paths: Result<&Paths, NoHome>) -> Result<Exit, Fail> {
-    let store = open(&command, paths?)?;
+    let paths = paths?;
+    let own = paths.forbidden();
+    let store = open(&command, paths)?;
     if let Some(absent) = store.absent() {
         writeln!(terminal::stderr(), "warning: {absent}")?;
     }
@@ -59,6 +61,7 @@ pub(crate) fn sessions(command: SessionsCommand, paths: Result<&Paths, NoHome>) 
             Outfile {
                 path: output.as_deref(),
                 force,
+                own: &own,
             },
         ),
         SessionsCommand::Show { id, .. } => show_transcript(&store, &id),
@@ -76,6 +79,7 @@ pub(crate) fn sessions(command: SessionsCommand, paths: Result<&Paths, NoHome>) 
                 to: Outfile {
                     path: output.as_deref(),
                     force,
+                    own: &own,
                 },
                 exact,
             },
