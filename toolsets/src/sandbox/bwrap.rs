@@ -25,7 +25,7 @@ const RUN: &str = "/run";
 const KEPT_OF_RUN: [&str; 2] = ["/run/current-system", "/run/opengl-driver"];
 
 /// The arguments before those of the program that starts in `cwd`.
-pub(super) fn arguments(confinement: &Confinement, cwd: &Path) -> Vec<OsString> {
+pub(super) fn arguments(confinement: &Confinement, program: &Path, cwd: &Path) -> Vec<OsString> {
     let mut line = Line(ALWAYS.map(OsString::from).to_vec());
     if !confinement.network {
         line.word("--unshare-net");
@@ -37,6 +37,10 @@ pub(super) fn arguments(confinement: &Confinement, cwd: &Path) -> Vec<OsString> 
     };
     line.bind(all, "/", "/").over("--dev", "/dev").over("--proc", "/proc");
     line.bind("--bind", &confinement.tmp, "/tmp");
+    // It is the user's own word that this one runs.
+    if program.starts_with("/tmp") && program.is_file() {
+        line.bind("--ro-bind", program, program);
+    }
     let mut sealed = Vec::new();
     if Path::new(RUN).is_dir() {
         line.over("--tmpfs", RUN);
@@ -113,7 +117,7 @@ mod tests {
             tmp: "/tmp/own".into(),
             network: false,
         };
-        let words = arguments(&confinement, &root);
+        let words = arguments(&confinement, Path::new("/tmp/none"), &root);
         let line: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
         let line = line.join(" ");
         let root = root.display();

@@ -94,7 +94,9 @@ mod system {
             return Err("bubblewrap is not installed (on Debian and Ubuntu: `apt install bubblewrap`)".to_owned());
         };
         let mut command = Command::new(&bwrap);
-        command.args(bwrap::arguments(&nothing(), Path::new("/"))).arg("true");
+        command
+            .args(bwrap::arguments(&nothing(), Path::new("true"), Path::new("/")))
+            .arg("true");
         match last_words(Ready::new(command, Spawner::of_all(), Leader::Keeper)) {
             Ok(()) => Ok(Wall::Bubblewrap(bwrap)),
             Err(error) => Err(format!(

@@ -77,7 +77,7 @@ impl Sandbox {
             Wall::Bubblewrap(bwrap) => {
                 let mut command = Command::new(bwrap);
                 command
-                    .args(bwrap::arguments(&confinement, cwd))
+                    .args(bwrap::arguments(&confinement, Path::new(program), cwd))
                     .arg(program)
                     .args(args);
                 Ok(Held {
