@@ -119,7 +119,11 @@ fn look(finding: &mut Finding, roots: &[&PathBuf]) -> usize {
         count += 1;
         let mode = metadata.permissions().mode() & 0o777;
         finding.expect(mode & 0o077 == 0, || format!("{mode:o} {}", path.display()));
-        if metadata.is_dir() {
+        // Nobody else comes into a session's folder for temporary files, in which bubblewrap makes folders of its own.
+        let is_tmp = path
+            .file_name()
+            .is_some_and(|name| name.to_string_lossy().starts_with("talaria-tmp-"));
+        if metadata.is_dir() && !(is_tmp && mode & 0o077 == 0) {
             let entries = fs::read_dir(&path).into_iter().flatten().flatten();
             pending.extend(entries.map(|entry| entry.path()));
         }

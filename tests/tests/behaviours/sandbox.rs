@@ -91,7 +91,8 @@ fn where_there_is_none_that_is_told_once() {
 #[test]
 fn a_command_writes_in_the_workspace_only_and_the_model_hears_why_it_failed() {
     // Beside the workspace it would be in the folder for temporary files, of which each session has one of its own.
-    let outside = std::env::current_exe().unwrap().with_extension("outside");
+    let elsewhere = tempfile::tempdir_in("/var/tmp").unwrap();
+    let outside = elsewhere.path().join("outside");
     for (machine, name) in MACHINES.iter().filter(|(machine, _)| has_any(*machine)) {
         let command = runs(&format!("touch in; touch '{}'", outside.display()));
         let home = home_with(&[calls(&[command]), says("done")], "mode = \"auto\"");
@@ -222,7 +223,8 @@ fn a_program_that_is_named_gets_its_cache_where_the_network_is_on() {
         }
         let command = "mkdir -p ~/.npm/made; : npm install; echo x > ~/.npmrc";
         let home = home_with(&[calls(&[runs(command)]), says("done")], sandbox);
-        let outer = tempfile::tempdir_in(std::env::current_exe().unwrap().parent().unwrap()).unwrap();
+        // Not in `/tmp`, which is another one in the sandbox.
+        let outer = tempfile::tempdir_in("/var/tmp").unwrap();
         let client = on(machine, || {
             let mut starting = home.command(&["acp"]);
             starting.env("HOME", outer.path());
@@ -318,8 +320,7 @@ fn our_own_folders_are_not_seen() {
 
 #[test]
 fn a_server_is_held_in_unless_the_configuration_leaves_it_out() {
-    let program = env!("CARGO_BIN_EXE_mcp_server");
-    let script = format!("touch ../by-server; exec '{program}'");
+    let script = "touch ../by-server; exec ./mcp_server";
     for (machine, more, is_outside) in [
         (Machine::Whole, "", false),
         (Machine::WithoutNamespaces, "", false),
@@ -330,6 +331,8 @@ fn a_server_is_held_in_unless_the_configuration_leaves_it_out() {
         }
         let server = format!("[mcp_servers.test]\ncommand = \"sh\"\nargs = [\"-c\", {script:?}]");
         let home = home_with(&[says("done")], &format!("{more}\n{server}"));
+        // Where it was built is not seen from the sandbox if that lies in `/tmp`.
+        std::fs::copy(env!("CARGO_BIN_EXE_mcp_server"), home.workspace().join("mcp_server")).unwrap();
         let client = on(machine, || {
             let (mut client, session) = Client::with_session(&home);
             client.prompt(&session, "go");

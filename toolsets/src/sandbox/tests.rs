@@ -24,7 +24,9 @@ struct Cell {
     processes: Processes,
 }
 
-/// The folders lie below the home folder, since `/tmp` is another one behind bubblewrap.
+/// Where the folders lie: `/tmp` is another one behind bubblewrap.
+const PLACE: &str = "/var/tmp";
+
 fn cell(wall: Result<Wall, String>, network: bool) -> Option<Cell> {
     let wall = match wall {
         Ok(wall) => wall,
@@ -33,8 +35,7 @@ fn cell(wall: Result<Wall, String>, network: bool) -> Option<Cell> {
             return None;
         }
     };
-    let place = std::env::current_exe().unwrap();
-    let folders = tempfile::tempdir_in(place.parent().unwrap()).unwrap();
+    let folders = tempfile::tempdir_in(PLACE).unwrap();
     let base = folders.path().canonicalize().unwrap();
     for folder in ["ws/.git/hooks", "ws/.git/modules/m", "out/secret"] {
         fs::create_dir_all(base.join(folder)).unwrap();
@@ -356,7 +357,10 @@ fn sockets_of_services_are_out_of_reach_where_a_wall_can_do_that() {
     let sockets = tempfile::tempdir_in("/tmp").unwrap();
     let in_tmp = sockets.path().join("socket");
     let _listener = UnixListener::bind(&in_tmp).unwrap();
-    let program = std::env::current_exe().unwrap();
+    // What was built in `/tmp` is not seen either.
+    let built = tempfile::tempdir_in(PLACE).unwrap();
+    let program = built.path().join("tests");
+    fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
     let program = program.display();
     for network in [true, false] {
         each(network, |cell, kind| {
