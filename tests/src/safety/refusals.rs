@@ -443,7 +443,7 @@ impl Scene {
     }
 
     fn note(&self) -> PathBuf {
-        self.home.state().join("note.txt")
+        self.home.workspace().join("note.txt")
     }
 
     /// Whether a tool has had its effect.
